@@ -112,7 +112,8 @@ mod tests {
         make.run()?;
         let fleet = Fleet::open(&[make.folder.as_path().into()]).await?;
         let text = "-- key: device, host\n-- rows: cells where op = 'read'\n
-                    SELECT host, device, count(*) AS rows_read FROM cells WHERE op = 'read' GROUP BY host, device";
+                    SELECT host, device, count(*) AS rows_read FROM cells WHERE op = 'read' GROUP \
+                    BY host, device";
         let mut rows = Answer::of(&fleet.query(text).await?)?;
         let directives = Directives::of(text);
         check(&fleet, &directives, &rows).await?;

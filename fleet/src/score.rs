@@ -83,7 +83,8 @@ impl Score {
         let out = &mut std::io::stdout().lock();
         writeln!(
             out,
-            "| way | accused | right | precision | recall | hot disks accused | false accusations per 1000 disk-months |"
+            "| way | accused | right | precision | recall | hot disks accused | false accusations \
+             per 1000 disk-months |"
         )?;
         writeln!(out, "| --- | --: | --: | --: | --: | --: | --: |")?;
         let mut line = |way: &str, of: &BTreeSet<Name>, named: &BTreeSet<Name>| {
@@ -110,9 +111,12 @@ impl Score {
         let of_hosts = hosts.intersection(&truth.hosts).count();
         writeln!(
             out,
-            "\n{} disks on {} hosts, {} hours, {} of them faulty, {} hot. Firmwares accused: {}, of {} bad ones {right}; hosts: {}, \
-             of {} faulty ones {of_hosts}. Models and labels accused, none of which is bad: {others}. Groups of hosts noted: {}, of \
-             {} hidden generations. Disks of what is accused and not bad count as false accusations, too.",
+            "\n{} disks on {} hosts, {} hours, {} of them faulty, {} hot. Firmwares accused: {}, \
+             of {} bad ones {right}; hosts: {}, \
+             of {} faulty ones {of_hosts}. Models and labels accused, none of which is bad: \
+             {others}. Groups of hosts noted: {}, of \
+             {} hidden generations. Disks of what is accused and not bad count as false \
+             accusations, too.",
             disks.disks.len(),
             crate::why::words::hosts(&disks),
             disks.hours,
@@ -191,7 +195,8 @@ fn early(disks: &Disks, truth: &Truth) -> anyhow::Result<Status> {
     }
     writeln!(
         out,
-        "\nFaulty disks found within so many days of the fault's first hour, of those watched for so long.\n"
+        "\nFaulty disks found within so many days of the fault's first hour, of those watched for \
+         so long.\n"
     )?;
     before_the_end(out, days, &first, truth)?;
     out.flush()?;
@@ -224,7 +229,8 @@ fn before_the_end(
     }
     writeln!(
         out,
-        "\nFaulty disks accused by so many days before the end, of those whose fault had begun; healthy disks accused by then."
+        "\nFaulty disks accused by so many days before the end, of those whose fault had begun; \
+         healthy disks accused by then."
     )?;
     Ok(())
 }

@@ -143,7 +143,8 @@ fn text(query: &str) -> anyhow::Result<String> {
     }
     anyhow::ensure!(
         query.contains(char::is_whitespace),
-        "there is no query `{query}`\nhint: `iowhy-fleet sql --help` lists them; a file ends in `.sql`"
+        "there is no query `{query}`\nhint: `iowhy-fleet sql --help` lists them; a file ends in \
+         `.sql`"
     );
     Ok(query.to_string())
 }

@@ -43,7 +43,8 @@ fn main() {
         }
     }
     println!(
-        "| sent at once | Q2D, exact | D2C, exact | D2C, kernel's | error | least and greatest | counted apart |"
+        "| sent at once | Q2D, exact | D2C, exact | D2C, kernel's | error | least and greatest | \
+         counted apart |"
     );
     println!("| --: | --: | --: | --: | --: | --: | --: |");
     for (batch, runs) in BATCHES.iter().zip(&found) {

@@ -124,7 +124,8 @@ fn one(disk: &Loop, scheduler: &str, name: &str, load: impl FnOnce() + Send, sum
         let equal = measured + lost == kernel;
         let same = by_event as f64 == counted && absurd.count() == 0;
         println!(
-            "| {scheduler} | {name} | {} | {measured} | {lost} | {kernel} | {} | {by_event} | {counted} | {} |",
+            "| {scheduler} | {name} | {} | {measured} | {lost} | {kernel} | {} | {by_event} | \
+             {counted} | {} |",
             op.name(),
             if equal { "equal" } else { "NOT EQUAL" },
             if same { "same" } else { "NOT THE SAME" },

@@ -77,7 +77,8 @@ fn main() {
     println!("Linux {}, means in us, median of {RUNS} runs", kernel.trim());
     println!();
     println!(
-        "| load | scheduler | I/Os | Q2D | D2C | Q2C | fields: Q2D | of that 0 | fields: D2C | fields: Q2C | diskstats | iostat await |"
+        "| load | scheduler | I/Os | Q2D | D2C | Q2C | fields: Q2D | of that 0 | fields: D2C | \
+         fields: Q2C | diskstats | iostat await |"
     );
     println!("| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |");
     for load in LOADS {

@@ -56,7 +56,8 @@ fn main() -> io::Result<()> {
     let [_, cpu] = timed(&recorded(PER_S * SECONDS));
     let share = 100.0 * cpu.middle / SECONDS as f64;
     println!(
-        "live judge at {PER_S} IOPS: {cpu} of CPU per {SECONDS} s, {share:.1} % of a core; the bar is 2 %"
+        "live judge at {PER_S} IOPS: {cpu} of CPU per {SECONDS} s, {share:.1} % of a core; the bar \
+         is 2 %"
     );
     Ok(())
 }
@@ -126,7 +127,8 @@ fn print(count: u64) -> io::Result<()> {
         let seconds = completed as f64 / 1e9;
         writeln!(
             out,
-            "{seconds:<11.6} bench          7       {name:<7} {letter} {sector:<10} 4096   {ms:>7.2}"
+            "{seconds:<11.6} bench          7       {name:<7} {letter} {sector:<10} 4096   \
+             {ms:>7.2}"
         )?;
     }
     out.flush()

@@ -1,25 +1,25 @@
 //! Numbers and texts as bytes: varints (LEB128), zigzag, texts prefixed by their length.
 
 /// The bytes of a block, read from the front. Every read returns `None` once they run out.
-pub struct Bytes<'a>(pub &'a [u8]);
+pub(crate) struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
     /// The next `n` bytes.
-    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(head)
     }
 
     /// One byte.
-    pub fn byte(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
     }
 
     /// A varint.
-    pub fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -32,35 +32,38 @@ impl<'a> Bytes<'a> {
     }
 
     /// A count of items of at least one byte each: never more than the bytes left.
-    pub fn count(&mut self) -> Option<usize> {
+    pub(crate) fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.0.len()).then_some(count)
     }
 
     /// A whole number with its sign.
-    pub fn signed(&mut self) -> Option<i64> {
+    pub(crate) fn signed(&mut self) -> Option<i64> {
         self.number().map(unzigzag)
     }
 
     /// A number that must fit into a smaller type.
-    pub fn small<N: TryFrom<u64>>(&mut self) -> Option<N> {
+    pub(crate) fn small<N: TryFrom<u64>>(&mut self) -> Option<N> {
         N::try_from(self.number()?).ok()
     }
 
     /// A text.
-    pub fn text(&mut self) -> Option<String> {
+    pub(crate) fn text(&mut self) -> Option<String> {
         let length = self.count()?;
         Some(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
     /// A number with a fraction.
-    pub fn real(&mut self) -> Option<f64> {
+    pub(crate) fn real(&mut self) -> Option<f64> {
         let bits: [u8; 8] = self.take(8)?.try_into().ok()?;
         Some(f64::from_le_bytes(bits))
     }
 
     /// An optional value, after a byte that shows whether it is present.
-    pub fn maybe<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+    pub(crate) fn maybe<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<Option<T>> {
         match self.byte()? {
             0 => Some(None),
             1 => read(self).map(Some),
@@ -70,7 +73,7 @@ impl<'a> Bytes<'a> {
 }
 
 /// Writes a varint.
-pub fn number(mut value: u64, out: &mut Vec<u8>) {
+pub(crate) fn number(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -79,23 +82,23 @@ pub fn number(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// Writes a whole number with its sign.
-pub fn signed(value: i64, out: &mut Vec<u8>) {
+pub(crate) fn signed(value: i64, out: &mut Vec<u8>) {
     number(zigzag(value), out);
 }
 
 /// Writes a text.
-pub fn text(value: &str, out: &mut Vec<u8>) {
+pub(crate) fn text(value: &str, out: &mut Vec<u8>) {
     number(value.len() as u64, out);
     out.extend_from_slice(value.as_bytes());
 }
 
 /// Writes a number with a fraction.
-pub fn real(value: f64, out: &mut Vec<u8>) {
+pub(crate) fn real(value: f64, out: &mut Vec<u8>) {
     out.extend(value.to_le_bytes());
 }
 
 /// Writes an optional value.
-pub fn maybe<T>(value: Option<T>, out: &mut Vec<u8>, write: impl FnOnce(T, &mut Vec<u8>)) {
+pub(crate) fn maybe<T>(value: Option<T>, out: &mut Vec<u8>, write: impl FnOnce(T, &mut Vec<u8>)) {
     out.push(u8::from(value.is_some()));
     if let Some(value) = value {
         write(value, out);
@@ -103,12 +106,12 @@ pub fn maybe<T>(value: Option<T>, out: &mut Vec<u8>, write: impl FnOnce(T, &mut 
 }
 
 /// Zigzag: small signed numbers as small unsigned numbers.
-pub fn zigzag(value: i64) -> u64 {
+pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
 /// The inverse.
-pub fn unzigzag(value: u64) -> i64 {
+pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 

@@ -11,7 +11,7 @@ const CONSTANT: u8 = 0;
 const GROUPS: u8 = 1;
 
 /// Writes a column.
-pub fn pack(values: &[u64], out: &mut Vec<u8>) {
+pub(crate) fn pack(values: &[u64], out: &mut Vec<u8>) {
     let Some(first) = values.first() else { return };
     // Sectors and sizes are multiples of some power of two.
     let (all, differ) =
@@ -31,7 +31,7 @@ pub fn pack(values: &[u64], out: &mut Vec<u8>) {
 }
 
 /// Reads a column of this many numbers.
-pub fn unpack(count: usize, from: &mut Bytes) -> Option<Vec<u64>> {
+pub(crate) fn unpack(count: usize, from: &mut Bytes) -> Option<Vec<u64>> {
     if count == 0 {
         return Some(Vec::new());
     }

@@ -34,13 +34,13 @@ const SECTOR: u64 = 512;
 
 /// The version that holds these events: the last one only where a CPU or a queue is known, so that
 /// others can be read by an older iowhy.
-pub fn version_of(events: &[Event]) -> u16 {
+pub(crate) fn version_of(events: &[Event]) -> u16 {
     let placed = events.iter().any(|event| event.cpu.is_some() || event.queue.is_some());
     if placed { VERSION } else { WITHOUT_PLACES }
 }
 
 /// Writes events whose devices and names are already numbered by the block's own lists.
-pub fn write(version: u16, events: &[Event], out: &mut Vec<u8>) {
+pub(crate) fn write(version: u16, events: &[Event], out: &mut Vec<u8>) {
     bytes::number(events.len() as u64, out);
     if events.is_empty() {
         return;
@@ -143,7 +143,7 @@ fn plain(version: u16) -> impl Iterator<Item = &'static Field<Event>> {
 
 /// Reads those of a version back; devices and names still have the indexes of the block's own
 /// lists.
-pub fn read(version: u16, limit: usize, from: &mut Bytes) -> Option<Vec<Event>> {
+pub(crate) fn read(version: u16, limit: usize, from: &mut Bytes) -> Option<Vec<Event>> {
     let count = from.small::<usize>()?;
     if count > limit {
         return None;

@@ -10,7 +10,7 @@ const REPEATS: u16 = 1 << 8;
 /// CPU and queue.
 pub const VERSION: u16 = 6;
 /// The version that is written where no I/O has a CPU or a queue.
-pub const WITHOUT_PLACES: u16 = 5;
+pub(crate) const WITHOUT_PLACES: u16 = 5;
 
 /// What comes after a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

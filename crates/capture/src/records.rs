@@ -15,7 +15,7 @@ const STANDARD_ALL: u8 = 1;
 const STANDARD_FILLED: u8 = 2;
 
 /// Writes a source. Losses and skips are counted since the beginning, so a lost block hides none.
-pub fn write_source(source: &Source, out: &mut Vec<u8>) {
+pub(crate) fn write_source(source: &Source, out: &mut Vec<u8>) {
     text(&source.format, out);
     text(&source.input, out);
     maybe(source.lines, out, |(first, last), out| {
@@ -43,7 +43,7 @@ pub fn write_source(source: &Source, out: &mut Vec<u8>) {
 }
 
 /// Reads a source.
-pub fn read_source(from: &mut Bytes) -> Option<Source> {
+pub(crate) fn read_source(from: &mut Bytes) -> Option<Source> {
     let format = from.text()?;
     let mut source = Source::new(&format, &from.text()?, Level::A);
     source.lines = from.maybe(|from| Some((from.number()?, from.number()?)))?;
@@ -66,7 +66,7 @@ pub fn read_source(from: &mut Bytes) -> Option<Source> {
 }
 
 /// Writes averages; the device is an index into the block's own list.
-pub fn write_interval(interval: &Interval, out: &mut Vec<u8>) {
+pub(crate) fn write_interval(interval: &Interval, out: &mut Vec<u8>) {
     number(interval.device.index() as u64, out);
     out.push(place(&Layer::ALL, interval.layer));
     let (of_time, measured) = interval_fields();
@@ -119,7 +119,7 @@ fn read_field<R>(field: &Field<R>, record: &mut R, from: &mut Bytes) -> Option<(
 }
 
 /// Reads averages.
-pub fn read_interval(from: &mut Bytes) -> Option<Interval> {
+pub(crate) fn read_interval(from: &mut Bytes) -> Option<Interval> {
     let device = DeviceId::at(from.small()?);
     let mut interval = Interval::new(device, *Layer::ALL.get(usize::from(from.byte()?))?);
     let (of_time, measured) = interval_fields();
@@ -138,7 +138,7 @@ pub fn read_interval(from: &mut Bytes) -> Option<Interval> {
 }
 
 /// Writes a histogram; device and label are indexes into the block's own lists.
-pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
+pub(crate) fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
     number(of.device.index() as u64, out);
     maybe(of.op, out, |op, out| out.push(place(&Op::ALL, op)));
     out.extend([place(&Layer::ALL, of.layer), place(&Stage::ALL, of.stage)]);
@@ -170,7 +170,7 @@ pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
 }
 
 /// Reads a histogram.
-pub fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
+pub(crate) fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
     let device = DeviceId::at(from.small()?);
     let op = from.maybe(|from| Op::ALL.get(usize::from(from.byte()?)).copied())?;
     let layer = *Layer::ALL.get(usize::from(from.byte()?))?;
@@ -215,7 +215,7 @@ fn read_filled(buckets: usize, from: &mut Bytes) -> Option<Vec<u64>> {
 }
 
 /// Writes a fact; the device is an index into the block's own list.
-pub fn write_fact(fact: &Fact, out: &mut Vec<u8>) {
+pub(crate) fn write_fact(fact: &Fact, out: &mut Vec<u8>) {
     maybe(fact.device, out, |device, out| number(device.index() as u64, out));
     text(&fact.key.name(), out);
     write_value(&fact.value, out);
@@ -224,7 +224,7 @@ pub fn write_fact(fact: &Fact, out: &mut Vec<u8>) {
 }
 
 /// Reads a fact.
-pub fn read_fact(from: &mut Bytes) -> Option<Fact> {
+pub(crate) fn read_fact(from: &mut Bytes) -> Option<Fact> {
     let device = from.maybe(|from| from.small().map(DeviceId::at))?;
     let key = FactKey::named(&from.text()?);
     let value = match read_value(from)? {
@@ -236,14 +236,14 @@ pub fn read_fact(from: &mut Bytes) -> Option<Fact> {
 }
 
 /// Reads a fact of version 1, whose value was a text.
-pub fn read_text_fact(from: &mut Bytes) -> Option<Fact> {
+pub(crate) fn read_text_fact(from: &mut Bytes) -> Option<Fact> {
     let device = from.maybe(|from| from.small().map(DeviceId::at))?;
     let (key, value) = (from.text()?, from.text()?);
     Some(Fact::from_text(device, &key, &value, from.text()?))
 }
 
 /// The approximate size of a value in bytes.
-pub fn value_bytes(value: &FactValue) -> usize {
+pub(crate) fn value_bytes(value: &FactValue) -> usize {
     match value {
         FactValue::Text(text) => text.len(),
         FactValue::Words(words) => words.iter().map(String::len).sum(),

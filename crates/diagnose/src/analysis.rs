@@ -7,18 +7,18 @@
 //!    service time.
 //! 3. [`Analysis`]: both, and what is derived from all samples together.
 
-pub mod audit;
-pub mod averages;
-pub mod bounds;
-pub mod completeness;
-pub mod device_trace;
-pub mod devices;
-pub mod groups;
-pub mod healthy_service;
-pub mod healthy_times;
-pub mod requests;
-pub mod samples;
-pub mod state_windows;
+pub(crate) mod audit;
+pub(crate) mod averages;
+pub(crate) mod bounds;
+pub(crate) mod completeness;
+pub(crate) mod device_trace;
+pub(crate) mod devices;
+pub(crate) mod groups;
+pub(crate) mod healthy_service;
+pub(crate) mod healthy_times;
+pub(crate) mod requests;
+pub(crate) mod samples;
+pub(crate) mod state_windows;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -33,13 +33,13 @@ use crate::analysis::groups::Stream;
 use crate::analysis::healthy_times::HealthyTimes;
 use crate::analysis::requests::Requests;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
-pub use crate::facts::graph::Host;
+pub(crate) use crate::facts::graph::Host;
 use crate::facts::probe_listing::ProbeListing;
 use crate::measures::replay::Side;
 use crate::options::Options;
 
 /// Fewer events than this carry no verdict (docs/METHOD.md, 10 Rules).
-pub const EVENTS_NEEDED: usize = 10;
+pub(crate) const EVENTS_NEEDED: usize = 10;
 /// The recording as every detector sees it.
 pub struct Analysis<'a> {
     devices: Devices<'a>,

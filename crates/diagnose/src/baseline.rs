@@ -1,5 +1,5 @@
 //! Healthy service times: of a class of devices, or measured on one.
 
-pub mod classes;
-pub mod healthy_time;
-pub mod history;
+pub(crate) mod classes;
+pub(crate) mod healthy_time;
+pub(crate) mod history;

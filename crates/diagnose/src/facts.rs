@@ -15,15 +15,15 @@ use crate::facts::graph::{Graph, Host};
 use crate::facts::kernel_log::{Log, LogLine};
 use crate::facts::reading::FactReading;
 
-pub mod disk_models;
-pub mod disk_names;
-pub mod graph;
-pub mod kernel_log;
-pub mod kernel_threads;
-pub mod mount_options;
-pub mod probe_listing;
-pub mod reading;
-pub mod systems;
+pub(crate) mod disk_models;
+pub(crate) mod disk_names;
+pub(crate) mod graph;
+pub(crate) mod kernel_log;
+pub(crate) mod kernel_threads;
+pub(crate) mod mount_options;
+pub(crate) mod probe_listing;
+pub(crate) mod reading;
+pub(crate) mod systems;
 
 type ByKey<'a> = HashMap<FactKey, Vec<FactReading<'a>>>;
 

@@ -3,31 +3,31 @@
 use iowhy_model::{Medium, Op, Quantity, Unit, is_kernel_name, numbers};
 
 /// Milliseconds in the unit that suits them: `98 ms`, `1.65 ms`, `120 µs`, `1.2 s`.
-pub fn ms(value: f64) -> String {
+pub(crate) fn ms(value: f64) -> String {
     numbers::duration(value * 1e6)
 }
 
 /// Nanoseconds, likewise.
-pub fn ns(value: f64) -> String {
+pub(crate) fn ns(value: f64) -> String {
     numbers::duration(value)
 }
 
 /// Revolutions per minute: `7,200 rpm`.
-pub fn rpm(value: f64) -> String {
+pub(crate) fn rpm(value: f64) -> String {
     Quantity { value, unit: Unit::Rpm }.words()
 }
 
 /// Bytes per second: `119 MiB/s`.
-pub fn rate(bytes_per_s: f64) -> String {
+pub(crate) fn rate(bytes_per_s: f64) -> String {
     Quantity { value: bytes_per_s, unit: Unit::BytesPerSecond }.words()
 }
 
-pub use iowhy_model::numbers::{
+pub(crate) use iowhy_model::numbers::{
     bytes, exact as thousands, iops, share as percent, three as digits,
 };
 
 /// The name of a medium: `a spinning disk`.
-pub fn medium(medium: Medium) -> &'static str {
+pub(crate) fn medium(medium: Medium) -> &'static str {
     match medium {
         Medium::Rotational => "a spinning disk",
         Medium::Flash => "SATA flash",
@@ -39,7 +39,7 @@ pub fn medium(medium: Medium) -> &'static str {
 }
 
 /// Operations in the plural: `reads`, `writes`.
-pub fn plural(op: Op) -> &'static str {
+pub(crate) fn plural(op: Op) -> &'static str {
     match op {
         Op::Read => "reads",
         Op::Write => "writes",
@@ -51,18 +51,18 @@ pub fn plural(op: Op) -> &'static str {
 
 /// This many of them. `what` has `(s)` or `(es)` where the plural has these letters: `2 media
 /// errors` and `1 media error` are `media error(s)`.
-pub fn count(n: f64, what: &str) -> String {
+pub(crate) fn count(n: f64, what: &str) -> String {
     let what = if n == 1.0 { what.replace("(s)", "").replace("(es)", "") } else { several(what) };
     format!("{} {what}", thousands(n))
 }
 
 /// The plural of what [`count`] takes.
-pub fn several(what: &str) -> String {
+pub(crate) fn several(what: &str) -> String {
     what.replace("(s)", "s").replace("(es)", "es")
 }
 
 /// Some names, and how many more: `sdu, sdz, sdq and 13 more`.
-pub fn list(names: &[String]) -> String {
+pub(crate) fn list(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),
@@ -72,13 +72,13 @@ pub fn list(names: &[String]) -> String {
 }
 
 /// The disk's name, or words where the input gave none.
-pub fn disk(name: &str) -> &str {
+pub(crate) fn disk(name: &str) -> &str {
     if name.is_empty() { "the device" } else { name }
 }
 
 /// The disk's device node for a command. Other names (a port, a link, a controller slot) have none,
 /// so the command has a placeholder.
-pub fn node(disk: &str) -> String {
+pub(crate) fn node(disk: &str) -> String {
     // Disks of FreeBSD, and generic SCSI devices.
     let others =
         ["ada", "da", "nda", "nvd", "mfid", "sg"].iter().filter_map(|kind| disk.strip_prefix(kind));
@@ -88,13 +88,13 @@ pub fn node(disk: &str) -> String {
 }
 
 /// Texts with a disk's name for `{disk}` and its device node for `{node}`.
-pub fn about(texts: &[&str], name: &str) -> Vec<String> {
+pub(crate) fn about(texts: &[&str], name: &str) -> Vec<String> {
     let node = node(name);
     texts.iter().map(|text| text.replace("{node}", &node).replace("{disk}", name)).collect()
 }
 
 /// Words of which `{n}` at the beginning is a number and `{share}` the same in percent.
-pub fn counted(words: &str, n: f64) -> String {
+pub(crate) fn counted(words: &str, n: f64) -> String {
     match words.strip_prefix("{n} ") {
         Some(counted) => count(n, counted),
         None => words.replace("{share}", &percent(n)),
@@ -103,7 +103,7 @@ pub fn counted(words: &str, n: f64) -> String {
 
 /// Of a text of paragraphs `Title: words` with a list (`- `) each, one paragraph: the words and the
 /// points of its list.
-pub fn paragraph<'t>(text: &'t str, title: &str) -> (&'t str, Vec<&'t str>) {
+pub(crate) fn paragraph<'t>(text: &'t str, title: &str) -> (&'t str, Vec<&'t str>) {
     let (_, told) = text.split_once(&format!("\n{title}: ")).unwrap_or_default();
     let (told, _) = told.split_once("\n\n").unwrap_or((told, ""));
     let mut lines = told.lines();
@@ -112,13 +112,13 @@ pub fn paragraph<'t>(text: &'t str, title: &str) -> (&'t str, Vec<&'t str>) {
 }
 
 /// Whether a step names a command or a file, which it quotes.
-pub fn names_a_command(step: &str) -> bool {
+pub(crate) fn names_a_command(step: &str) -> bool {
     step.contains('`')
 }
 
 /// A clause out of a sentence: its first letter in lower case, unless it begins with an
 /// abbreviation.
-pub fn clause(sentence: &str) -> String {
+pub(crate) fn clause(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match (letters.next(), letters.clone().next()) {
         (Some(first), Some(second)) if !second.is_uppercase() => {
@@ -130,7 +130,7 @@ pub fn clause(sentence: &str) -> String {
 
 /// The command that captures every I/O of a device for this many seconds and judges it; of all
 /// devices, if the input does not use the kernel's name.
-pub fn capture(disk: &str, seconds: u32) -> String {
+pub(crate) fn capture(disk: &str, seconds: u32) -> String {
     let device = match is_kernel_name(disk) {
         true => format!(" --device {disk}"),
         false => String::new(),

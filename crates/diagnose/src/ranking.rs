@@ -1,15 +1,15 @@
 //! Ranks the findings of the detectors: limits by the input, explanations, order.
 
-pub mod alike;
-pub mod calibration;
-pub mod foreign;
-pub mod guards;
-pub mod impact;
+pub(crate) mod alike;
+pub(crate) mod calibration;
+pub(crate) mod foreign;
+pub(crate) mod guards;
+pub(crate) mod impact;
 pub mod in_field;
-pub mod own_load;
-pub mod poorer;
-pub mod stacked;
-pub mod subjects;
+pub(crate) mod own_load;
+pub(crate) mod poorer;
+pub(crate) mod stacked;
+pub(crate) mod subjects;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ fn is_fault(finding: &Finding) -> bool {
 /// Ranks the findings: limits by the input, merging, explanations, doubts, order; then concludes
 /// about the remaining disks. `poorer` judges the averages of what was traced, and is used only if
 /// the trace gives no answer.
-pub fn rank(
+pub(crate) fn rank(
     analysis: &Analysis,
     detectors: &[Detector],
     mut found: Vec<Finding>,

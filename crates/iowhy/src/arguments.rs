@@ -15,13 +15,13 @@ use iowhy_read::{Format, Formats};
 use iowhy_show::Style;
 
 use crate::messages::HintedError;
-pub use crate::selection::Selection;
+pub(crate) use crate::selection::Selection;
 use crate::store_input::StoreInput;
-pub use crate::when::duration;
+pub(crate) use crate::when::duration;
 use crate::{command, complete, terminal, when};
 
 /// `iowhy` and `iowhy FILE` are `iowhy why` and `iowhy why FILE`.
-pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
+pub(crate) fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
     let first = line.get(1).map(|word| word.to_string_lossy().into_owned());
     let named = first.is_some_and(|word| {
         matches!(word.as_str(), "-h" | "--help" | "-V" | "--version" | "help")
@@ -36,7 +36,7 @@ pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
 /// How to show it.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
-pub struct Output {
+pub(crate) struct Output {
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     pub json: bool,
@@ -55,7 +55,7 @@ pub struct Output {
 /// The same as numbers between commas, for the commands whose text is rows.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
-pub struct Commas {
+pub(crate) struct Commas {
     /// Comma-separated values instead of text
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
@@ -64,7 +64,7 @@ pub struct Commas {
 /// Which part of the latency is drawn.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
-pub struct Part {
+pub(crate) struct Part {
     /// Which part of the latency: queue (Q2D), device (D2C), total (Q2C) or, with `--before`,
     /// before (B2Q)
     #[arg(long, value_name = "STAGE", value_parser = stage)]
@@ -73,7 +73,7 @@ pub struct Part {
 
 impl Output {
     /// The requested style, for the current terminal.
-    pub fn style(&self, filter: Filter) -> Style {
+    pub(crate) fn style(&self, filter: Filter) -> Style {
         let style = terminal::style();
         Style {
             width: self.width.unwrap_or(style.width).clamp(20, *terminal::WIDTHS.end()),
@@ -90,7 +90,7 @@ impl Output {
 /// How this machine is traced.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Tracing")]
-pub struct TraceArgs {
+pub(crate) struct TraceArgs {
     /// Also show the time before the request (B2Q): waiting for a free tag, write-back throttling
     /// or io.cost
     #[arg(long)]
@@ -106,7 +106,7 @@ pub struct TraceArgs {
 
 /// How captures are read.
 #[derive(Args, Clone, Debug, Default)]
-pub struct ReadAs {
+pub(crate) struct ReadAs {
     /// Read a capture bundled with iowhy; without a name, list them
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub example: Option<String>,
@@ -120,7 +120,7 @@ pub struct ReadAs {
 
 /// The user's own formats, read with the arguments: later no file may be opened.
 #[derive(Clone, Copy)]
-pub struct OwnFormats(&'static [Format]);
+pub(crate) struct OwnFormats(&'static [Format]);
 
 impl OwnFormats {
     /// Maximum bytes of a file of formats.
@@ -164,7 +164,7 @@ impl ReadAs {
     /// The formats that are tried.
     ///
     /// # Errors If there is no format with the given name.
-    pub fn known(&self) -> anyhow::Result<Formats> {
+    pub(crate) fn known(&self) -> anyhow::Result<Formats> {
         let own = self.formats.map_or(&[][..], |formats| formats.0);
         let known = Formats { own, only: None };
         let Some(name) = &self.format else { return Ok(known) };
@@ -180,7 +180,7 @@ impl ReadAs {
 
 /// Captures to read instead of this machine.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Files {
+pub(crate) struct Files {
     /// Captured output of other tools, or documents that contain it; `-` is standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -195,7 +195,7 @@ pub struct Files {
 
 /// Words after a command that can read captures or watch repeatedly.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Words {
+pub(crate) struct Words {
     /// Captures to read (`-` is standard input), or the seconds between reports and their number
     #[arg(value_name = "FILE... | INTERVAL [COUNT]")]
     words: Vec<String>,
@@ -207,7 +207,7 @@ pub struct Words {
 
 /// The two readings of [`Words`].
 #[derive(Clone, Debug)]
-pub enum Task {
+pub(crate) enum Task {
     /// Read these captures.
     Read(Files),
     /// Watch this machine.
@@ -216,7 +216,7 @@ pub enum Task {
 
 /// How often and how many times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Repeat {
+pub(crate) struct Repeat {
     /// Time between reports; without it, one report.
     pub interval: Option<Duration>,
     /// How many reports; without it, until Ctrl-C.
@@ -225,7 +225,7 @@ pub struct Repeat {
 
 impl Repeat {
     /// The number of reports: one without an interval.
-    pub fn reports(self) -> u64 {
+    pub(crate) fn reports(self) -> u64 {
         self.count.unwrap_or(if self.interval.is_some() { u64::MAX } else { 1 })
     }
 
@@ -233,7 +233,7 @@ impl Repeat {
     ///
     /// # Errors
     /// If the number of reports is given, too.
-    pub fn within(self, length: Option<Duration>) -> anyhow::Result<Repeat> {
+    pub(crate) fn within(self, length: Option<Duration>) -> anyhow::Result<Repeat> {
         let Some(length) = length else { return Ok(self) };
         if self.count.is_some() {
             return Err(HintedError::error(
@@ -247,7 +247,7 @@ impl Repeat {
     }
 
     /// The total time of all reports, if their number is given.
-    pub fn length(self) -> Option<Duration> {
+    pub(crate) fn length(self) -> Option<Duration> {
         let count = u32::try_from(self.count?).unwrap_or(u32::MAX);
         Some(self.interval?.saturating_mul(count))
     }
@@ -257,7 +257,7 @@ impl Words {
     /// Reads them: numbers are an interval and a count, anything else (or a pipe) a capture.
     ///
     /// # Errors If an interval or count is invalid, or if an option has no effect here.
-    pub fn task(&self, matches: &ArgMatches) -> anyhow::Result<Task> {
+    pub(crate) fn task(&self, matches: &ArgMatches) -> anyhow::Result<Task> {
         let task = self.read()?;
         match &task {
             Task::Read(_) => only_live(matches)?,
@@ -315,7 +315,7 @@ const LIVE: [(&str, &str); 7] = [
 ///
 /// # Errors
 /// If one was given.
-pub fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
+pub(crate) fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
     let typed = |id: &str| {
         matches!(matches.try_contains_id(id), Ok(true))
             && matches.value_source(id) == Some(ValueSource::CommandLine)
@@ -330,7 +330,7 @@ pub fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
 }
 
 /// How long to watch: a duration in which something can be seen.
-pub fn watch_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn watch_time(text: &str) -> Result<Duration, String> {
     seconds(text).map_err(|_| match duration(text) {
         Ok(_) => "the shortest duration is 10ms".to_string(),
         Err(why) => why,
@@ -346,7 +346,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Who reads the clock: the value of `--clock`.
-pub fn trace_clock(text: &str) -> Result<TraceClock, String> {
+pub(crate) fn trace_clock(text: &str) -> Result<TraceClock, String> {
     match text {
         "exact" => Ok(TraceClock::Exact),
         "kernel" => Ok(TraceClock::Kernel),

@@ -15,7 +15,7 @@ use crate::outputs;
 /// What a device is compared with, and what is learned.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Baseline")]
-pub struct Baselines {
+pub(crate) struct Baselines {
     /// Baseline of a healthy device: `class` (typical for its class), `own` (its best interval),
     /// `peers`, or a FILE written by `--learn` or `iowhy probe calibrate --json` [default: class]
     #[arg(long, value_name = "WHAT")]
@@ -28,7 +28,7 @@ pub struct Baselines {
 
 impl Baselines {
     /// The requested source of healthy service times.
-    pub fn healthy_origin(&self) -> anyhow::Result<HealthyOrigin> {
+    pub(crate) fn healthy_origin(&self) -> anyhow::Result<HealthyOrigin> {
         match self.baseline.as_deref() {
             None | Some("class") => Ok(HealthyOrigin::Class),
             Some("own") => Ok(HealthyOrigin::Own),
@@ -38,12 +38,12 @@ impl Baselines {
     }
 
     /// The file to learn into, if requested.
-    pub fn learned(&self) -> Option<&Path> {
+    pub(crate) fn learned(&self) -> Option<&Path> {
         self.learn.as_deref().map(Path::new)
     }
 
     /// Saves what was learned, if requested, and reports it.
-    pub fn learn(&self, recording: &Recording, findings: &[Finding]) -> anyhow::Result<()> {
+    pub(crate) fn learn(&self, recording: &Recording, findings: &[Finding]) -> anyhow::Result<()> {
         let Some(file) = self.learn.as_deref() else { return Ok(()) };
         let wrong = |why: std::io::Error| {
             let hint = "name a new file, or one that `--learn` wrote";

@@ -4,7 +4,7 @@ use iowhy_diagnose::JudgedShare;
 use iowhy_model::{Note, Recording};
 
 /// Notes how much of a recording is judged; returns whether anything is left out.
-pub fn reported(recording: &mut Recording) -> bool {
+pub(crate) fn reported(recording: &mut Recording) -> bool {
     let Some(judged) = JudgedShare::of(recording) else { return false };
     if let Some(listing) = recording.listings.first_mut() {
         let note = Note { line: 0, text: String::new(), reason: judged.words() };

@@ -14,14 +14,14 @@ const BYTES: u64 = 4 << 30;
 /// reaches some hundreds, a bomb of zeros a thousand and more.
 const RATIO: u64 = 500;
 /// Unpacked bytes before the ratio applies.
-pub const FREE: u64 = 64 << 20;
+pub(crate) const FREE: u64 = 64 << 20;
 /// CPU time for any input, and for each MiB from outside: twenty times the limit of the slowest
 /// format for text (`lab large`).
 const TIME: Duration = Duration::from_secs(60);
 const TIME_PER_MIB: Duration = Duration::from_secs(4);
 
 /// What was read so far, and the limits.
-pub struct Budget {
+pub(crate) struct Budget {
     outside: AtomicU64,
     unpacked: AtomicU64,
     time: Duration,
@@ -31,25 +31,25 @@ static OF_THIS_RUN: Budget = Budget::new(TIME);
 
 impl Budget {
     /// With this CPU time for any input.
-    pub const fn new(time: Duration) -> Budget {
+    pub(crate) const fn new(time: Duration) -> Budget {
         Budget { outside: AtomicU64::new(0), unpacked: AtomicU64::new(0), time }
     }
 
     /// The budget of this process.
-    pub fn of_this_run() -> &'static Budget {
+    pub(crate) fn of_this_run() -> &'static Budget {
         &OF_THIS_RUN
     }
 
     /// Counts bytes from a decoder.
     ///
     /// # Errors If there were too many, or reading took too long.
-    pub fn unpack(&self, bytes: usize) -> io::Result<()> {
+    pub(crate) fn unpack(&self, bytes: usize) -> io::Result<()> {
         self.unpacked.fetch_add(bytes as u64, Relaxed);
         self.check()
     }
 
     /// Whether a file of this size fits; if so it is counted.
-    pub fn take_file(&self, bytes: u64) -> bool {
+    pub(crate) fn take_file(&self, bytes: u64) -> bool {
         let sum = |known: u64| known.checked_add(bytes).filter(|sum| *sum <= BYTES);
         self.unpacked.fetch_update(Relaxed, Relaxed, sum).is_ok()
     }
@@ -58,7 +58,7 @@ impl Budget {
     ///
     /// # Errors
     /// Which bound was reached.
-    pub fn check(&self) -> io::Result<()> {
+    pub(crate) fn check(&self) -> io::Result<()> {
         let (outside, unpacked) = (self.outside.load(Relaxed), self.unpacked.load(Relaxed));
         if unpacked > BYTES {
             return Err(exceeded("the unpacked data exceeds 4 GiB".to_string()));
@@ -75,7 +75,7 @@ impl Budget {
     }
 
     /// A file or a pipe: its bytes come from outside.
-    pub fn metered<R: Read>(&'static self, reader: R) -> MeteredReader<R> {
+    pub(crate) fn metered<R: Read>(&'static self, reader: R) -> MeteredReader<R> {
         MeteredReader { reader, budget: self }
     }
 }
@@ -93,7 +93,7 @@ fn cpu_time() -> Duration {
 }
 
 /// Counts bytes from outside, and stops when reading took too long.
-pub struct MeteredReader<R> {
+pub(crate) struct MeteredReader<R> {
     reader: R,
     budget: &'static Budget,
 }

@@ -14,11 +14,11 @@ use crate::arguments::{Commas, Output, watch_time};
 use crate::messages::HintedError;
 
 /// How long to watch by default.
-pub const WATCH: Duration = Duration::from_secs(10);
+pub(crate) const WATCH: Duration = Duration::from_secs(10);
 
 /// Whose calls are counted, and how long.
 #[derive(Args, Debug)]
-pub struct CallArgs {
+pub(crate) struct CallArgs {
     /// How long to watch; Ctrl-C ends early [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     pub watch_for: Option<Duration>,
@@ -35,7 +35,7 @@ impl CallArgs {
     ///
     /// # Errors
     /// If there is no such process.
-    pub fn callers(&self) -> anyhow::Result<Callers> {
+    pub(crate) fn callers(&self) -> anyhow::Result<Callers> {
         match self.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             None => Ok(Callers { pid: self.pid, comm: self.comm.clone() }),
             Some(pid) => {
@@ -49,7 +49,7 @@ impl CallArgs {
 /// How rows are shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
-pub struct RowArgs {
+pub(crate) struct RowArgs {
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     pub json: bool,
@@ -65,23 +65,24 @@ pub struct RowArgs {
 
 impl RowArgs {
     /// The requested style, for the current terminal.
-    pub fn style(&self) -> Style {
+    pub(crate) fn style(&self) -> Style {
         let (verbose, width) = (u8::from(self.verbose), self.width);
         Output { verbose, width, ..Output::default() }.style(Filter::default())
     }
 }
 
 /// The keys of [`latencies`] that are columns of `--csv`.
-pub const LATENCY_KEYS: [&str; 6] = ["count", "sum_ns", "min_ns", "p50_ns", "p99_ns", "max_ns"];
+pub(crate) const LATENCY_KEYS: [&str; 6] =
+    ["count", "sum_ns", "min_ns", "p50_ns", "p99_ns", "max_ns"];
 
 /// A percentile in ns, if there are enough calls.
-pub fn percentile(histogram: &Histogram, share: f64) -> Option<u64> {
+pub(crate) fn percentile(histogram: &Histogram, share: f64) -> Option<u64> {
     let enough = histogram.count() >= Quantile::events_needed(share);
     histogram.quantile(share).filter(|_| enough).map(|known| known.high_ns)
 }
 
 /// Counts, with the fields that identify them.
-pub fn latencies(histogram: &Histogram, mut of: Value) -> Value {
+pub(crate) fn latencies(histogram: &Histogram, mut of: Value) -> Value {
     let bucket = |(low, high, n): (u64, u64, u64)| {
         let high = if high == u64::MAX { Value::Null } else { high.into() };
         json!({ "low_ns": low, "high_ns": high, "count": n })
@@ -97,6 +98,6 @@ pub fn latencies(histogram: &Histogram, mut of: Value) -> Value {
 }
 
 /// What was not counted.
-pub fn lost(losses: &[Loss]) -> Value {
+pub(crate) fn lost(losses: &[Loss]) -> Value {
     losses.iter().map(|loss| json!({ "what": loss.what, "count": loss.count })).collect()
 }

@@ -44,7 +44,7 @@ impl PacedCollector {
 }
 
 /// Running collectors.
-pub struct LiveCollectors {
+pub(crate) struct LiveCollectors {
     /// The requested devices at the start.
     watched: Vec<BlockDevice>,
     /// In the order in which they are polled: counters first, because reading them is fast and
@@ -60,7 +60,7 @@ impl LiveCollectors {
     ///
     /// # Errors
     /// If a named device does not exist, or if nothing at all can be watched.
-    pub fn begin(plan: &Plan, sink: &mut dyn Sink) -> anyhow::Result<LiveCollectors> {
+    pub(crate) fn begin(plan: &Plan, sink: &mut dyn Sink) -> anyhow::Result<LiveCollectors> {
         let known = if plan.root.is_none() { known_devices()? } else { Vec::new() };
         let numbers = numbers(&known, plan)?;
         for device in &known {
@@ -104,7 +104,7 @@ impl LiveCollectors {
     ///
     /// # Errors
     /// If it cannot watch.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         mut collector: impl Collector,
         pace: Duration,
@@ -116,17 +116,17 @@ impl LiveCollectors {
     }
 
     /// The requested devices, or all, as they were at the start.
-    pub fn watched(&self) -> impl Iterator<Item = &BlockDevice> {
+    pub(crate) fn watched(&self) -> impl Iterator<Item = &BlockDevice> {
         self.watched.iter()
     }
 
     /// Whether requests are traced, not only counters sampled.
-    pub fn traces(&self) -> bool {
+    pub(crate) fn traces(&self) -> bool {
         self.traces
     }
 
     /// The running collector of this type, for results that only it has.
-    pub fn of<T: Collector>(&self) -> Option<&T> {
+    pub(crate) fn of<T: Collector>(&self) -> Option<&T> {
         self.paced.iter().find_map(|one| {
             let any: &dyn Any = one.collector.as_ref();
             any.downcast_ref()
@@ -134,7 +134,7 @@ impl LiveCollectors {
     }
 
     /// The same, mutable.
-    pub fn of_mut<T: Collector>(&mut self) -> Option<&mut T> {
+    pub(crate) fn of_mut<T: Collector>(&mut self) -> Option<&mut T> {
         self.paced.iter_mut().find_map(|one| {
             let any: &mut dyn Any = one.collector.as_mut();
             any.downcast_mut()
@@ -142,12 +142,12 @@ impl LiveCollectors {
     }
 
     /// Restarts all polling intervals now, so that intervals and polls begin together.
-    pub fn align(&mut self) {
+    pub(crate) fn align(&mut self) {
         self.paced.iter_mut().for_each(|one| one.polled = Instant::now());
     }
 
     /// How long until a collector is due.
-    pub fn idle(&self) -> Duration {
+    pub(crate) fn idle(&self) -> Duration {
         let left = |one: &PacedCollector| one.pace.saturating_sub(one.polled.elapsed());
         self.paced.iter().map(left).min().unwrap_or(Duration::MAX)
     }
@@ -156,7 +156,7 @@ impl LiveCollectors {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn poll(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+    pub(crate) fn poll(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
         for one in &mut self.paced {
             if one.polled.elapsed() >= one.pace {
                 one.poll(sink)?;
@@ -170,7 +170,11 @@ impl LiveCollectors {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn poll_stretch(&mut self, length: Duration, sink: &mut dyn Sink) -> anyhow::Result<()> {
+    pub(crate) fn poll_stretch(
+        &mut self,
+        length: Duration,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<()> {
         let belongs = |one: &&mut PacedCollector| one.pace <= length || one.pace == Duration::MAX;
         for one in self.paced.iter_mut().filter(belongs) {
             one.collector.poll(sink)?;
@@ -180,7 +184,7 @@ impl LiveCollectors {
     }
 
     /// Changes the polling interval of the tracing collector.
-    pub fn trace_at(&mut self, pace: Duration) {
+    pub(crate) fn trace_at(&mut self, pace: Duration) {
         let is_tracer = |one: &&mut PacedCollector| {
             let any: &dyn Any = one.collector.as_ref();
             any.is::<BlockTrace>()
@@ -194,7 +198,7 @@ impl LiveCollectors {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn snapshot(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+    pub(crate) fn snapshot(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
         self.paced.iter_mut().try_for_each(|one| one.collector.snapshot(sink)).map_err(Into::into)
     }
 
@@ -202,7 +206,7 @@ impl LiveCollectors {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn end(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+    pub(crate) fn end(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
         self.paced.iter_mut().try_for_each(|one| one.collector.end(sink)).map_err(Into::into)
     }
 
@@ -216,7 +220,7 @@ impl LiveCollectors {
 }
 
 /// Adds the host's name to the listing of a running collector.
-pub fn state_host(sink: &mut dyn Sink) {
+pub(crate) fn state_host(sink: &mut dyn Sink) {
     let system = rustix::system::uname();
     let (name, kernel) = (system.nodename().to_string_lossy(), system.release().to_string_lossy());
     for (key, value, read_from) in [

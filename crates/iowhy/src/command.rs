@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction};
 
 /// A command of the list in `commands.rs`.
 #[derive(Clone, Copy)]
-pub struct Command {
+pub(crate) struct Command {
     /// Its name on the command line.
     pub name: &'static str,
     /// What it does, in a line.
@@ -21,30 +21,30 @@ pub struct Command {
 }
 
 /// The option of all commands that prints times in UTC.
-pub const UTC: &str = "utc";
+pub(crate) const UTC: &str = "utc";
 
 /// Set by the owner of the list: manuals, pages, completions and suggestions need all commands, and
 /// commands use them.
 static ALL: OnceLock<&'static [Command]> = OnceLock::new();
 
 /// Registers all commands.
-pub fn register(all: &'static [Command]) {
+pub(crate) fn register(all: &'static [Command]) {
     // The same list, if it was registered before.
     let _ = ALL.set(all);
 }
 
 /// All commands, sorted by name.
-pub fn all() -> &'static [Command] {
+pub(crate) fn all() -> &'static [Command] {
     ALL.get().copied().unwrap_or_default()
 }
 
 /// The command of a given name.
-pub fn find(name: &str) -> Option<&'static Command> {
+pub(crate) fn find(name: &str) -> Option<&'static Command> {
     all().iter().find(|command| command.name == name)
 }
 
 /// The whole command line.
-pub fn line() -> clap::Command {
+pub(crate) fn line() -> clap::Command {
     let line = clap::Command::new("iowhy")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Why is my I/O slow, and who is to blame: the workload or the disk?")
@@ -90,15 +90,17 @@ pub enum Status {
 }
 
 /// What each exit status means, for the manual.
-pub const STATUSES: [(u8, &str); 4] = [
+pub(crate) const STATUSES: [(u8, &str); 4] = [
     (
         0,
-        "Done. After `-- COMMAND` the exit status of the command, if it is not 2 or 3 by the rules below.",
+        "Done. After `-- COMMAND` the exit status of the command, if it is not 2 or 3 by the rules \
+         below.",
     ),
     (1, "Done, but something was lost or could not be read; the output lists it."),
     (
         2,
-        "No result: bad arguments, unreadable input, missing rights. stderr has the reason and the remedy.",
+        "No result: bad arguments, unreadable input, missing rights. stderr has the reason and the \
+         remedy.",
     ),
     (3, "Done, and a verdict that `--fail-on` names was found."),
 ];

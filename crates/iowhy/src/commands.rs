@@ -25,7 +25,7 @@ mod why;
 use crate::command::Command;
 
 /// All commands, sorted by name.
-pub const COMMANDS: &[Command] = &[
+pub(crate) const COMMANDS: &[Command] = &[
     compare::COMMAND,
     convert::COMMAND,
     doctor::COMMAND,

@@ -12,12 +12,12 @@ use crate::device_lookup::{NamingFacts, known_devices};
 use crate::{command, manual};
 
 /// If a shell requests completion (by the variable `COMPLETE`), answers and exits.
-pub fn answer_the_shell() {
+pub(crate) fn answer_the_shell() {
     clap_complete::CompleteEnv::with_factory(command::line).complete();
 }
 
 /// Block devices of this machine, by their names in `/sys/class/block`, volumes and mount points.
-pub fn devices() -> ArgValueCandidates {
+pub(crate) fn devices() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let folder = std::fs::read_dir("/sys/class/block").into_iter().flatten().flatten();
         let names = folder.map(|entry| entry.file_name().to_string_lossy().replace('!', "/"));
@@ -29,17 +29,17 @@ pub fn devices() -> ArgValueCandidates {
 }
 
 /// Formats that can be read.
-pub fn formats() -> ArgValueCandidates {
+pub(crate) fn formats() -> ArgValueCandidates {
     ArgValueCandidates::new(|| of(&["formats"]))
 }
 
 /// Kinds of probes.
-pub fn kinds() -> ArgValueCandidates {
+pub(crate) fn kinds() -> ArgValueCandidates {
     ArgValueCandidates::new(|| of(&["kinds"]))
 }
 
 /// All that can be explained, and the lists themselves.
-pub fn names() -> ArgValueCandidates {
+pub(crate) fn names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let lists = ["commands", "formats", "verdicts", "kinds", "views", "collectors", "words"];
         let mut all = of(&lists);

@@ -13,7 +13,7 @@ use iowhy_live::{
 
 /// What a watching command will do later.
 #[derive(Clone, Debug)]
-pub enum Later {
+pub(crate) enum Later {
     /// Write files in these folders, or nothing.
     Write(Vec<PathBuf>),
     /// Read other processes: files are not restricted.
@@ -32,7 +32,7 @@ impl Default for Later {
 ///
 /// # Errors
 /// If the kernel can and refuses.
-pub fn reading<'a>(
+pub(crate) fn reading<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     outputs: &[&Path],
 ) -> anyhow::Result<()> {
@@ -46,7 +46,7 @@ pub fn reading<'a>(
 ///
 /// # Errors
 /// If the kernel can and refuses.
-pub fn on_screen<'a>(inputs: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<()> {
+pub(crate) fn on_screen<'a>(inputs: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<()> {
     let read = inputs.into_iter().map(Path::to_path_buf).collect();
     confine_reading(&Needs { read, terminal: true, ..Needs::default() })?;
     Ok(())
@@ -56,7 +56,7 @@ pub fn on_screen<'a>(inputs: impl IntoIterator<Item = &'a Path>) -> anyhow::Resu
 ///
 /// # Errors
 /// If the kernel can and refuses.
-pub fn filling<'a>(
+pub(crate) fn filling<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     folder: &Path,
 ) -> anyhow::Result<()> {
@@ -70,7 +70,7 @@ pub fn filling<'a>(
 ///
 /// # Errors
 /// If the kernel can and refuses.
-pub fn asking() -> anyhow::Result<()> {
+pub(crate) fn asking() -> anyhow::Result<()> {
     confine_asking()?;
     Ok(())
 }
@@ -80,7 +80,7 @@ pub fn asking() -> anyhow::Result<()> {
 ///
 /// # Errors
 /// If the kernel can and refuses.
-pub fn watching(later: &Later, root: Option<&Path>, tracefs: bool) -> anyhow::Result<()> {
+pub(crate) fn watching(later: &Later, root: Option<&Path>, tracefs: bool) -> anyhow::Result<()> {
     match later {
         Later::Look => confine_looking()?,
         Later::Probe => confine_asking()?,
@@ -97,7 +97,7 @@ pub fn watching(later: &Later, root: Option<&Path>, tracefs: bool) -> anyhow::Re
 ///
 /// # Errors
 /// If the kernel can and refuses.
-pub fn recording(store: &Path) -> anyhow::Result<()> {
+pub(crate) fn recording(store: &Path) -> anyhow::Result<()> {
     let write = vec![store.to_path_buf()];
     // Pods change while it records.
     let list = LOGS_OF_PODS.map(PathBuf::from).into();
@@ -106,7 +106,7 @@ pub fn recording(store: &Path) -> anyhow::Result<()> {
 }
 
 /// The folders in which files are written.
-pub fn folders(files: &[&Path]) -> Vec<PathBuf> {
+pub(crate) fn folders(files: &[&Path]) -> Vec<PathBuf> {
     let files = files.iter().filter(|file| **file != Path::new("-"));
     let parent = |file: &&Path| match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),

@@ -22,7 +22,7 @@ const OPS: [Op; 2] = [Op::Read, Op::Write];
 
 /// Differences already reported: each device and operation once.
 #[derive(Debug, Default)]
-pub struct CrossCheck {
+pub(crate) struct CrossCheck {
     reported: HashSet<(DeviceId, Op, bool)>,
 }
 
@@ -46,7 +46,7 @@ impl Sum {
 impl CrossCheck {
     /// Adds a note to the listing of the trace for each device with different counters.
     /// `plug_clock`: this kernel reads the clock once for a batch of requests.
-    pub fn add_facts(&mut self, recording: &mut Recording, plug_clock: bool) {
+    pub(crate) fn add_facts(&mut self, recording: &mut Recording, plug_clock: bool) {
         let mut notes = Vec::new();
         let devices: Vec<(DeviceId, String)> = {
             let used = recording.listings.iter().flat_map(|listing| &listing.intervals);
@@ -83,7 +83,7 @@ impl CrossCheck {
 }
 
 /// Removes the counters, for views of the trace alone.
-pub fn without_counters(recording: &mut Recording) {
+pub(crate) fn without_counters(recording: &mut Recording) {
     recording.listings.retain(|listing| listing.source.format != "diskstats");
 }
 

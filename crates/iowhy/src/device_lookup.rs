@@ -15,16 +15,16 @@ use crate::mistyped;
 ///
 /// # Errors
 /// If /sys cannot be read.
-pub fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
+pub(crate) fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
     Ok(iowhy_live::devices(Path::new("/sys"))?)
 }
 
 /// Names of the devices, pods and containers of this machine, each with its device, if any.
-pub struct NamingFacts(Vec<(String, Fact)>);
+pub(crate) struct NamingFacts(Vec<(String, Fact)>);
 
 impl NamingFacts {
     /// The current names of these devices in /sys, /proc and the links in /dev.
-    pub fn of(devices: &[BlockDevice]) -> NamingFacts {
+    pub(crate) fn of(devices: &[BlockDevice]) -> NamingFacts {
         let facts = naming_facts(Path::new("/"), devices).into_iter();
         let of =
             |one: iowhy_live::SysFact| (one.disk, Fact::read(None, one.key, &one.value, one.path));
@@ -33,7 +33,7 @@ impl NamingFacts {
 
     /// The same with earlier names that cannot be read once this process is confined: links and
     /// containers.
-    pub fn with_unreadable_of(mut self, earlier: &NamingFacts) -> NamingFacts {
+    pub(crate) fn with_unreadable_of(mut self, earlier: &NamingFacts) -> NamingFacts {
         let is_container = |fact: &Fact| fact.key.member_of(key::CONTAINER).is_some();
         self.0.retain(|(_, fact)| fact.key != key::DEVICE_LINKS);
         let is_known = |key: &FactKey| self.0.iter().any(|(_, fact)| fact.key == *key);
@@ -46,13 +46,13 @@ impl NamingFacts {
     }
 
     /// The names of all devices.
-    pub fn table(&self) -> NameTable {
+    pub(crate) fn table(&self) -> NameTable {
         NameTable::of_facts(self.0.iter().map(|(name, fact)| (name.as_str(), fact)))
     }
 
     /// Emits names of pods, containers, these devices, and the layers below and above them; of all
     /// devices if none is given.
-    pub fn add_facts(self, watched: &[String], sink: &mut dyn Sink) {
+    pub(crate) fn add_facts(self, watched: &[String], sink: &mut dyn Sink) {
         let near = (!watched.is_empty()).then(|| self.table().around(watched));
         for (name, fact) in self.0 {
             if name.is_empty() || near.as_ref().is_none_or(|near| near.contains(&name)) {
@@ -64,12 +64,14 @@ impl NamingFacts {
 }
 
 /// A partition and its first and last sector.
-pub type PartitionRange = (String, (u64, u64));
+pub(crate) type PartitionRange = (String, (u64, u64));
 
 /// The devices of this machine that names refer to, and the partition if only that was named.
 ///
 /// # Errors If a name refers to no device.
-pub fn on_this_machine(given: &[String]) -> anyhow::Result<(Vec<String>, Option<PartitionRange>)> {
+pub(crate) fn on_this_machine(
+    given: &[String],
+) -> anyhow::Result<(Vec<String>, Option<PartitionRange>)> {
     if given.is_empty() {
         return Ok((Vec::new(), None));
     }
@@ -161,7 +163,7 @@ fn of_file(given: &str, table: &NameTable) -> Option<Vec<NamedTarget>> {
 }
 
 /// The note if a partition is selected.
-pub fn of_whole_disk(given: &str, partition: &str, disk: &str) -> String {
+pub(crate) fn of_whole_disk(given: &str, partition: &str, disk: &str) -> String {
     let named = if given.trim_start_matches("/dev/") == partition {
         format!("`{given}`")
     } else {
@@ -204,7 +206,7 @@ fn tag(given: &str) -> Option<(&str, &str)> {
 }
 
 /// A suggestion: a similar name, or the mount point of a path.
-pub fn hint(given: &str, table: &NameTable) -> Option<String> {
+pub(crate) fn hint(given: &str, table: &NameTable) -> Option<String> {
     let below = |point: &&str| {
         let rest = given.strip_prefix(point.trim_end_matches('/'));
         given.starts_with('/') && rest.is_some_and(|rest| rest.starts_with('/'))
@@ -221,7 +223,7 @@ pub fn hint(given: &str, table: &NameTable) -> Option<String> {
 
 /// The devices of a recording that a name refers to, by its recorded names; if only lower layers
 /// were traced, those.
-pub fn in_recording(given: &str, table: &NameTable, recording: &Recording) -> Vec<String> {
+pub(crate) fn in_recording(given: &str, table: &NameTable, recording: &Recording) -> Vec<String> {
     let found = table.resolve(given).into_iter().map(|target| target.device);
     let found: Vec<String> = found.filter(|name| recording.find_device(name).is_some()).collect();
     let (mut traced, mut layer) = (Vec::new(), found.clone());

@@ -13,7 +13,7 @@ use crate::arguments::Selection;
 
 /// A key for grouping I/Os.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum NameKey {
+pub(crate) enum NameKey {
     /// The mount point of its device or partition.
     Mount,
     /// The volume, array, loop file or partition.
@@ -33,7 +33,7 @@ pub enum NameKey {
 }
 
 /// The key of a name.
-pub fn key(text: &str) -> Result<NameKey, String> {
+pub(crate) fn key(text: &str) -> Result<NameKey, String> {
     let names = NameKey::ALL.map(|(name, _)| name).join(", ");
     let found = NameKey::ALL.into_iter().find(|(name, _)| *name == text);
     found.map(|(_, key)| key).ok_or_else(|| format!("use {names}"))
@@ -46,7 +46,7 @@ const NO_FILE: &str = "no file";
 
 impl NameKey {
     /// All keys by their names on the command line.
-    pub const ALL: [(&str, NameKey); 8] = [
+    pub(crate) const ALL: [(&str, NameKey); 8] = [
         ("mount", NameKey::Mount),
         ("volume", NameKey::Volume),
         ("unit", NameKey::Unit),
@@ -58,7 +58,7 @@ impl NameKey {
     ];
 
     /// Whether it follows from the control group.
-    pub fn is_of_cgroup(self) -> bool {
+    pub(crate) fn is_of_cgroup(self) -> bool {
         matches!(self, NameKey::Unit | NameKey::Container | NameKey::Pod)
     }
 
@@ -68,12 +68,12 @@ impl NameKey {
     }
 
     /// Whether it is where in the machine it was handled.
-    pub fn is_of_path(self) -> bool {
+    pub(crate) fn is_of_path(self) -> bool {
         matches!(self, NameKey::Cpu | NameKey::Queue)
     }
 
     /// Whether an I/O has it.
-    pub fn is_in(self, event: &Event) -> bool {
+    pub(crate) fn is_in(self, event: &Event) -> bool {
         match self {
             NameKey::Mount | NameKey::Volume => true,
             NameKey::Unit | NameKey::Container | NameKey::Pod => event.cgroup.is_some(),
@@ -86,7 +86,7 @@ impl NameKey {
 
 /// Looks up the names of a recording for each I/O.
 #[derive(Debug)]
-pub struct EventNames {
+pub(crate) struct EventNames {
     table: NameTable,
     owners: OwnerNames,
     /// The partitions of devices: first and last sector, and name.
@@ -98,7 +98,7 @@ pub struct EventNames {
 
 impl EventNames {
     /// The texts known so far.
-    pub fn of(recording: &Recording) -> EventNames {
+    pub(crate) fn of(recording: &Recording) -> EventNames {
         let table = NameTable::of(recording);
         let devices = recording.devices().iter().enumerate();
         let parts = devices.map(|(place, device)| {
@@ -115,7 +115,7 @@ impl EventNames {
     }
 
     /// The number of the text of an I/O for a key.
-    pub fn number(&mut self, key: NameKey, event: &Event, recording: &Recording) -> usize {
+    pub(crate) fn number(&mut self, key: NameKey, event: &Event, recording: &Recording) -> usize {
         let part = event.sector.filter(|_| key.is_of_place()).and_then(|sector| {
             let holds = |(from, to, _): &(u64, u64, String)| (*from..*to).contains(&sector);
             self.parts.get(&event.device)?.iter().position(holds)
@@ -162,7 +162,7 @@ impl EventNames {
     }
 
     /// The texts of an I/O for several keys.
-    pub fn texts(
+    pub(crate) fn texts(
         &mut self,
         keys: &[NameKey],
         event: &Event,
@@ -180,7 +180,7 @@ impl EventNames {
     }
 
     /// The text with this number.
-    pub fn text(&self, number: usize) -> &str {
+    pub(crate) fn text(&self, number: usize) -> &str {
         self.texts.get(number).map_or(UNKNOWN, String::as_str)
     }
 
@@ -228,7 +228,7 @@ impl EventNames {
 
 /// A sink that replaces the device of each I/O by a name; averages and histograms, which have no
 /// names, are left out.
-pub struct NamedEvents<S> {
+pub(crate) struct NamedEvents<S> {
     /// The output.
     pub inner: S,
     keys: Vec<NameKey>,
@@ -243,7 +243,7 @@ pub struct NamedEvents<S> {
 
 impl<S: Sink> NamedEvents<S> {
     /// Writes into a sink that has a recording.
-    pub fn new(
+    pub(crate) fn new(
         inner: S,
         keys: &[NameKey],
         known: fn(&S) -> &Recording,
@@ -277,7 +277,7 @@ impl<S: Sink> Sink for NamedEvents<S> {
 }
 
 /// The same for an existing recording.
-pub fn rename(recording: &mut Recording, keys: &[NameKey]) {
+pub(crate) fn rename(recording: &mut Recording, keys: &[NameKey]) {
     let mut names = EventNames::of(recording);
     for place in 0..recording.listings.len() {
         let Some(listing) = recording.listings.get_mut(place) else { continue };
@@ -318,7 +318,7 @@ impl BusyTime {
 }
 
 /// Averages of single I/Os: rates, means, and the busy time.
-pub fn average(recording: &mut Recording) {
+pub(crate) fn average(recording: &mut Recording) {
     for listing in &mut recording.listings {
         let mut all = listing.counted.clone();
         let mut places = DeviceTotals::places(&all);

@@ -29,7 +29,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 ///
 /// # Errors
 /// If there is none of that name.
-pub fn open(name: &str) -> anyhow::Result<(String, Box<dyn BufRead>)> {
+pub(crate) fn open(name: &str) -> anyhow::Result<(String, Box<dyn BufRead>)> {
     let Some((name, _, text)) = EXAMPLES.iter().find(|(known, _, _)| *known == name) else {
         let lines: Vec<String> =
             EXAMPLES.iter().map(|(name, what, _)| format!("`{name}`: {what}")).collect();
@@ -46,7 +46,7 @@ pub fn open(name: &str) -> anyhow::Result<(String, Box<dyn BufRead>)> {
 ///
 /// # Errors
 /// If there is none of that name.
-pub fn recording(name: &str) -> anyhow::Result<Recording> {
+pub(crate) fn recording(name: &str) -> anyhow::Result<Recording> {
     let (input, mut text) = open(name)?;
     let mut recording = Recording::new();
     let scan = iowhy_read::scan(&input, &mut text, None, &mut recording)?;

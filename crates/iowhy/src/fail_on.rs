@@ -7,7 +7,7 @@ use crate::command::Status;
 
 /// When to exit with status 3.
 #[derive(Args, Clone, Debug, Default)]
-pub struct FailOn {
+pub(crate) struct FailOn {
     /// Exit with status 3 if this verdict or family (device, load, cap, ...) is found with at least
     /// 60 % confidence, or the one given: `device`, `load.flush:0.9` (may be given several times)
     #[arg(long = "fail-on", value_name = "VERDICT|FAMILY[:CONFIDENCE]", value_parser = alarm)]
@@ -23,7 +23,7 @@ struct Alarm {
 
 impl FailOn {
     /// The status: [`Status::Found`] if one of the findings (verdict and confidence) matches.
-    pub fn status(
+    pub(crate) fn status(
         &self,
         findings: impl IntoIterator<Item = (Verdict, f64)>,
         otherwise: Status,

@@ -35,7 +35,7 @@ const NAMED: usize = 3;
 
 /// Counts of the files of a folder.
 #[derive(Debug, Default, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Files in which a reader recognised something.
     pub read: usize,
     /// Files in which nothing was recognised.
@@ -63,7 +63,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// If the folder cannot be read, or nothing in it was recognised.
-pub fn emit(folder: &Path, known: Formats, sink: &mut dyn Sink) -> anyhow::Result<Outcome> {
+pub(crate) fn emit(folder: &Path, known: Formats, sink: &mut dyn Sink) -> anyhow::Result<Outcome> {
     let root = Root::of(folder)?;
     let mut outcome = Outcome::default();
     let mut files = Vec::new();
@@ -101,7 +101,7 @@ impl Outcome {
     }
 
     /// Whether every file was examined.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.left_out + self.unreadable + self.forgotten + self.beyond == 0
     }
 }
@@ -406,7 +406,7 @@ fn emit_archive(
 ///
 /// # Errors
 /// If nothing in it was recognised.
-pub fn emit_named_archive(
+pub(crate) fn emit_named_archive(
     archive: &mut dyn BufRead,
     name: &str,
     known: Formats,

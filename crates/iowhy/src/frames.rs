@@ -1,13 +1,13 @@
 //! Frames of stacks as they are shown.
 
 /// A function of the kernel without its offset, which differs between calls.
-pub fn kernel_function(frame: &str) -> &str {
+pub(crate) fn kernel_function(frame: &str) -> &str {
     frame.split_once("+0x").map_or(frame, |(name, _)| name)
 }
 
 /// The program's frames without addresses outside any file, which end the stacks of programs
 /// without frame pointers.
-pub fn known_frames(user: &[String]) -> &[String] {
+pub(crate) fn known_frames(user: &[String]) -> &[String] {
     let data = user.iter().position(|frame| is_data(frame)).unwrap_or(user.len());
     let user = user.get(..data).unwrap_or_default();
     let known = user.iter().rposition(|frame| !frame.starts_with("0x"));

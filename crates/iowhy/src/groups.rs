@@ -12,7 +12,7 @@ use crate::event_names::{EventNames, NameKey};
 
 /// A key for grouping latencies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Key {
+pub(crate) enum Key {
     /// Nothing: all together.
     None,
     /// The device.
@@ -43,7 +43,7 @@ const KEYS: [(&str, Key); 7] = [
 ];
 
 /// The key of a name.
-pub fn key(text: &str) -> Result<Key, String> {
+pub(crate) fn key(text: &str) -> Result<Key, String> {
     let named = NameKey::ALL.map(|(name, key)| (name, Key::Named(key)));
     let all = || KEYS.into_iter().chain(named);
     let names = || all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
@@ -53,7 +53,7 @@ pub fn key(text: &str) -> Result<Key, String> {
 
 impl Key {
     /// Whether an I/O has it.
-    pub fn is_in(self, event: &Event) -> bool {
+    pub(crate) fn is_in(self, event: &Event) -> bool {
         match self {
             Key::Process => event.comm.is_some(),
             Key::Cgroup => event.cgroup.is_some(),
@@ -64,7 +64,7 @@ impl Key {
     }
 
     /// Whether it follows from the control group.
-    pub fn needs_cgroup(self) -> bool {
+    pub(crate) fn needs_cgroup(self) -> bool {
         match self {
             Key::Cgroup => true,
             Key::Named(key) => key.is_of_cgroup(),
@@ -73,17 +73,17 @@ impl Key {
     }
 
     /// Whether it is the file.
-    pub fn needs_files(self) -> bool {
+    pub(crate) fn needs_files(self) -> bool {
         self == Key::Named(NameKey::File)
     }
 
     /// Whether it is a CPU or a queue.
-    pub fn needs_places(self) -> bool {
+    pub(crate) fn needs_places(self) -> bool {
         matches!(self, Key::Named(key) if key.is_of_path())
     }
 
     /// Whether only single I/Os have it.
-    pub fn needs_events(self) -> bool {
+    pub(crate) fn needs_events(self) -> bool {
         !matches!(self, Key::None | Key::Device | Key::Op)
     }
 }
@@ -106,7 +106,7 @@ struct Group {
 
 /// The groups and what was counted into them.
 #[derive(Debug)]
-pub struct Groups {
+pub(crate) struct Groups {
     keys: Vec<Key>,
     counted: BTreeMap<Group, Histogram>,
     texts: Vec<(Op, Flags)>,
@@ -122,7 +122,7 @@ pub struct Groups {
 
 impl Groups {
     /// Empty groups by these keys; by device and operation if there are none.
-    pub fn new(keys: &[Key]) -> Groups {
+    pub(crate) fn new(keys: &[Key]) -> Groups {
         let keys = if keys.is_empty() { vec![Key::Device, Key::Op] } else { keys.to_vec() };
         let (counted, stretches) = (BTreeMap::new(), BTreeMap::new());
         Groups {
@@ -138,17 +138,17 @@ impl Groups {
     }
 
     /// Clears all counts.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Groups::new(&self.keys);
     }
 
     /// Sets the time watched.
-    pub fn watched(&mut self, length: Duration) {
+    pub(crate) fn watched(&mut self, length: Duration) {
         self.watched = i64::try_from(length.as_nanos()).ok().map(Nanos);
     }
 
     /// Counts the I/Os of a recording, and removes them.
-    pub fn take(&mut self, part: &mut Recording) {
+    pub(crate) fn take(&mut self, part: &mut Recording) {
         for place in 0..part.listings.len() {
             let listing = part.listings.get_mut(place);
             for event in listing.map(|one| std::mem::take(&mut one.events)).unwrap_or_default() {
@@ -174,7 +174,7 @@ impl Groups {
     }
 
     /// Keeps the devices that pass, merged unless these keys distinguish them.
-    pub fn narrow(&mut self, filter: &Filter, keys: &[Key]) {
+    pub(crate) fn narrow(&mut self, filter: &Filter, keys: &[Key]) {
         let apart = keys.is_empty() || keys.contains(&Key::Device);
         let passes = |device: &DeviceId| filter.device(*device);
         self.stretches.retain(|device, _| passes(device));
@@ -194,7 +194,7 @@ impl Groups {
     }
 
     /// Writes the groups into the first listing of an otherwise empty recording.
-    pub fn write_into(&self, recording: &mut Recording) {
+    pub(crate) fn write_into(&self, recording: &mut Recording) {
         let all = recording.device("all devices");
         let start = self.stretches.values().filter_map(|(start, _)| *start).min();
         let end = self.stretches.values().filter_map(|(_, end)| *end).max();
@@ -214,7 +214,7 @@ impl Groups {
     }
 
     /// A line for each group: I/Os, least, mean and greatest latency of the longest stage known.
-    pub fn lines(&self, recording: &Recording) -> Vec<String> {
+    pub(crate) fn lines(&self, recording: &Recording) -> Vec<String> {
         let name = |id: DeviceId| recording.devices().get(id.index()).map_or("?", |d| &d.name);
         let longest = |group: &Group| {
             let total = Group { stage: Stage::Total, ..*group };
@@ -254,7 +254,7 @@ impl Groups {
     }
 
     /// Counts a single I/O of a recording.
-    pub fn count(&mut self, event: &Event, of: &Recording) {
+    pub(crate) fn count(&mut self, event: &Event, of: &Recording) {
         let mut group = self.group(event.device, Some(event.op), event.layer, Stage::Total);
         let mut named = Vec::new();
         for key in &self.keys {
@@ -324,7 +324,7 @@ impl Groups {
 }
 
 /// A sink that counts single I/Os into groups, for captures of any length; the rest is kept.
-pub struct GroupSink {
+pub(crate) struct GroupSink {
     /// Everything beside the I/Os, and histograms of I/Os that are not listed.
     pub tally: Tally,
     /// The counts, separately for each device.
@@ -338,7 +338,7 @@ pub struct GroupSink {
 impl GroupSink {
     /// Counts I/Os that pass a filter with this tally's names by these keys; devices are filtered
     /// by [`Groups::narrow`], because they become known only while reading.
-    pub fn new(keys: &[Key], tally: Tally, filter: Filter) -> GroupSink {
+    pub(crate) fn new(keys: &[Key], tally: Tally, filter: Filter) -> GroupSink {
         let apart =
             if keys.is_empty() || keys.contains(&Key::Device) { None } else { Some(Key::Device) };
         let mut groups = Groups::new(keys);

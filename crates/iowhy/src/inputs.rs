@@ -27,7 +27,7 @@ const BUFFER: usize = 1 << 18;
 const PIPE_WAIT: Duration = Duration::from_secs(4);
 
 /// The result of reading the inputs.
-pub struct InputSet {
+pub(crate) struct InputSet {
     /// All listings of all inputs.
     pub recording: Recording,
     /// Inputs that could not be read, or in which nothing was recognised.
@@ -40,12 +40,12 @@ impl Files {
     ///
     /// # Errors
     /// If the pipe ended before any data.
-    pub fn reads_captures(&self) -> anyhow::Result<bool> {
+    pub(crate) fn reads_captures(&self) -> anyhow::Result<bool> {
         Ok(self.named() || piped()?)
     }
 
     /// The recorder's store is an input if a past time is selected.
-    pub fn add_store(&mut self) {
+    pub(crate) fn add_store(&mut self) {
         let folder = self.past.folder();
         if self.past.asked() && !self.files.contains(&folder) {
             self.files.push(folder);
@@ -53,14 +53,14 @@ impl Files {
     }
 
     /// Whether captures are named.
-    pub fn named(&self) -> bool {
+    pub(crate) fn named(&self) -> bool {
         !self.files.is_empty() || self.read_as.example.is_some()
     }
 
     /// Reads every input in fixed memory, whatever its length; an error in one is reported at once
     /// and does not stop the others. Beyond a limit single I/Os are only counted, and histograms
     /// are added up with their neighbours.
-    pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<InputSet> {
+    pub(crate) fn read_counting(&self, mut tally: Tally) -> anyhow::Result<InputSet> {
         let (failed, prose) = self.emit(&mut tally)?;
         let mut recording = tally.recording();
         recording.prose = prose;
@@ -69,7 +69,7 @@ impl Files {
 
     /// Emits every input into a sink; returns how many failed, and the lines of prose of the
     /// others.
-    pub fn emit(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
+    pub(crate) fn emit(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
         let known = self.read_as.known()?;
         if let Some(name) = &self.read_as.example {
             let (input, mut text) = examples::open(name)?;
@@ -120,7 +120,7 @@ impl Files {
     }
 
     /// The same, one input at a time.
-    pub fn each(&self) -> Vec<Files> {
+    pub(crate) fn each(&self) -> Vec<Files> {
         if self.read_as.example.is_some() {
             return vec![self.clone()];
         }
@@ -149,13 +149,13 @@ impl Files {
     }
 
     /// Whether standard input is the only input.
-    pub fn is_stdin(&self) -> bool {
+    pub(crate) fn is_stdin(&self) -> bool {
         let named = self.read_as.example.is_some();
         !named && self.files.iter().all(|file| file == Path::new("-")) && self.files.len() < 2
     }
 
     /// Every input by its name, opened in turn.
-    pub fn open(&self) -> impl Iterator<Item = (String, anyhow::Result<Box<dyn BufRead>>)> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = (String, anyhow::Result<Box<dyn BufRead>>)> {
         let example = self.read_as.example.as_deref().map(|name| match examples::open(name) {
             Ok((input, text)) => (input, Ok(text)),
             Err(error) => (format!("example {name}"), Err(error)),
@@ -309,7 +309,7 @@ static SILENT: AtomicBool = AtomicBool::new(false);
 /// Checks a silent pipe again, after this machine was watched instead.
 ///
 /// # Errors If it has ended or has data since: the user meant it to be read.
-pub fn still_silent() -> anyhow::Result<()> {
+pub(crate) fn still_silent() -> anyhow::Result<()> {
     if !SILENT.load(Ordering::Relaxed) {
         return Ok(());
     }

@@ -20,7 +20,7 @@ const LISTS: [(&str, &str); 2] = [
 /// is none.
 ///
 /// # Errors None, because it writes to memory.
-pub fn page(name: &str) -> std::io::Result<Option<Vec<u8>>> {
+pub(crate) fn page(name: &str) -> std::io::Result<Option<Vec<u8>>> {
     let entries = manual::entries();
     if let Some((list, about)) = LISTS.into_iter().find(|(list, _)| *list == name) {
         let entries = entries.iter().filter(|entry| entry.family == list);

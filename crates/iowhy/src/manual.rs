@@ -4,7 +4,7 @@ use crate::command;
 use crate::words::WORDS;
 
 /// One thing with a manual.
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its list: `commands`, `formats`, `verdicts`, `kinds`, `views`, `collectors`, `words` or
     /// `guides`.
     pub family: &'static str,
@@ -19,7 +19,7 @@ pub struct Entry {
 }
 
 /// All of them, list by list.
-pub fn entries() -> Vec<Entry> {
+pub(crate) fn entries() -> Vec<Entry> {
     let mut all = Vec::new();
     let mut add = |family, name, summary, source| {
         all.push(Entry { family, name, summary, source, description: None });
@@ -55,7 +55,7 @@ pub fn entries() -> Vec<Entry> {
 
 /// A line of a manual.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Line<'a> {
+pub(crate) enum Line<'a> {
     /// A heading, without its marks.
     Heading(&'a str),
     /// Text, or nothing: an empty line ends a paragraph.
@@ -65,7 +65,7 @@ pub enum Line<'a> {
 }
 
 /// The lines of the `//!` header of a source file.
-pub fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     let mut code = false;
     source.lines().map_while(|line| line.strip_prefix("//!")).filter_map(move |line| {
         let line = line.strip_prefix(' ').unwrap_or(line);
@@ -79,7 +79,7 @@ pub fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
 }
 
 /// The header as text for a terminal, with headings in capitals and code indented.
-pub fn text(source: &str) -> String {
+pub(crate) fn text(source: &str) -> String {
     let mut text = String::new();
     for line in lines(source) {
         match line {

@@ -11,7 +11,7 @@ use crate::command::Status;
 use crate::sanitised;
 
 /// Prints an error with its causes on one line, then its hint if it has one.
-pub fn error(error: &anyhow::Error) {
+pub(crate) fn error(error: &anyhow::Error) {
     let hint = error.chain().find_map(|cause| {
         cause
             .downcast_ref::<HintedError>()
@@ -29,7 +29,7 @@ pub fn error(error: &anyhow::Error) {
 
 /// Prints the requested text (`--help`, `--version`), or the error in the command line. It may
 /// contain file names that a shell expanded.
-pub fn of_the_command_line(reported: &clap::Error) -> Status {
+pub(crate) fn of_the_command_line(reported: &clap::Error) -> Status {
     let text = reported.render();
     if reported.use_stderr() {
         // Nothing can be done if stderr is gone.
@@ -50,7 +50,7 @@ pub fn of_the_command_line(reported: &clap::Error) -> Status {
 }
 
 /// Prints a warning that the user can act on.
-pub fn warn(text: &str, hint: Option<&str>) {
+pub(crate) fn warn(text: &str, hint: Option<&str>) {
     say(text, hint);
 }
 
@@ -67,7 +67,7 @@ fn say(text: &str, hint: Option<&str>) {
 }
 
 /// Whether the reader of our output ended: success, as for any filter.
-pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
@@ -76,14 +76,14 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// An error of the CLI with a hint.
 #[derive(Debug)]
-pub struct HintedError {
+pub(crate) struct HintedError {
     text: String,
     hint: String,
 }
 
 impl HintedError {
     /// An error with its hint.
-    pub fn error(text: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    pub(crate) fn error(text: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         anyhow::Error::new(HintedError { text: text.into(), hint: hint.into() })
     }
 }
@@ -104,18 +104,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const REDRAWN: Duration = Duration::from_millis(200);
 
 /// One line on a terminal's stderr that is overwritten during longer work.
-pub struct Progress {
+pub(crate) struct Progress {
     shown: bool,
 }
 
 impl Progress {
     /// Visible only if stderr is a terminal and `wanted`.
-    pub fn new(wanted: bool) -> Progress {
+    pub(crate) fn new(wanted: bool) -> Progress {
         Progress { shown: wanted && std::io::stderr().is_terminal() }
     }
 
     /// Overwrites the line.
-    pub fn update(&self, text: &str) {
+    pub(crate) fn update(&self, text: &str) {
         if self.shown {
             DRAWN.store(!text.is_empty(), Ordering::Relaxed);
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", sanitised::text(text));
@@ -132,7 +132,7 @@ impl Drop for Progress {
 }
 
 /// An input that shows its progress on a terminal, once reading takes more than two seconds.
-pub struct ProgressReader<R> {
+pub(crate) struct ProgressReader<R> {
     inner: R,
     name: String,
     read: u64,
@@ -147,7 +147,7 @@ static READING: OnceLock<Instant> = OnceLock::new();
 
 impl<R> ProgressReader<R> {
     /// For an input with this name and size.
-    pub fn new(inner: R, name: String, of: Option<u64>) -> ProgressReader<R> {
+    pub(crate) fn new(inner: R, name: String, of: Option<u64>) -> ProgressReader<R> {
         READING.get_or_init(Instant::now);
         let (progress, drawn) = (Progress::new(true), Instant::now());
         ProgressReader { inner, name, read: 0, of: of.filter(|of| *of > 0), progress, drawn }
@@ -182,14 +182,14 @@ impl<R: Read> Read for ProgressReader<R> {
 
 /// Shows on a terminal that work is in progress, once it takes more than two seconds; until it is
 /// dropped.
-pub struct ProgressMessage {
+pub(crate) struct ProgressMessage {
     done: Option<mpsc::Sender<()>>,
     ticker: Option<JoinHandle<()>>,
 }
 
 impl ProgressMessage {
     /// The work: `judging`.
-    pub fn on(what: &'static str) -> ProgressMessage {
+    pub(crate) fn on(what: &'static str) -> ProgressMessage {
         if !std::io::stderr().is_terminal() {
             return ProgressMessage { done: None, ticker: None };
         }

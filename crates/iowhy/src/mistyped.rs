@@ -10,7 +10,7 @@ use crate::messages::HintedError;
 ///
 /// # Errors
 /// If so.
-pub fn refuse(line: &[OsString]) -> anyhow::Result<()> {
+pub(crate) fn refuse(line: &[OsString]) -> anyhow::Result<()> {
     let Some(word) = line.get(1).and_then(|word| word.to_str()) else { return Ok(()) };
     let known = command::all().iter().any(|command| command.name == word);
     if known || Path::new(word).exists() {
@@ -36,7 +36,7 @@ fn meant(word: &str) -> Vec<&'static str> {
 }
 
 /// The names that differ from a word by one letter, or by two if they are long, closest first.
-pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let most = |name: &str| if name.len().min(word.len()) > 4 { 2 } else { 1 };
     let near = names.filter(|name| name.len().abs_diff(word.len()) <= 2);
     let near = near.map(|name| (distance(word.as_bytes(), name.as_bytes()), name));

@@ -27,14 +27,14 @@ use crate::sanitised::SanitisedWriter;
 /// Whether a non-empty file may be replaced.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
-pub struct Force {
+pub(crate) struct Force {
     /// Overwrite the output file if it exists
     #[arg(long)]
     pub force: bool,
 }
 
 /// A file that is written, or standard output.
-pub struct Output {
+pub(crate) struct Output {
     shown: PathBuf,
     place: Option<Place>,
 }
@@ -54,7 +54,7 @@ impl Output {
     ///
     /// # Errors
     /// If it must not be written to, or cannot.
-    pub fn open(path: &Path, force: Force, inputs: &[PathBuf]) -> anyhow::Result<Output> {
+    pub(crate) fn open(path: &Path, force: Force, inputs: &[PathBuf]) -> anyhow::Result<Output> {
         if path == Path::new("-") {
             let own = fstat(io::stdout()).ok().filter(is_regular);
             if own.is_some_and(|own| is_input(&own, inputs)) {
@@ -72,7 +72,7 @@ impl Output {
     ///
     /// # Errors
     /// If it must not be written to, or cannot.
-    pub fn open_named(path: &Path, force: Force) -> anyhow::Result<Output> {
+    pub(crate) fn open_named(path: &Path, force: Force) -> anyhow::Result<Output> {
         let mut output = Output::open(path, force, &[])?;
         if let Some(place) = &mut output.place {
             place.rename_into_place().map_err(|cause| cannot(path, cause))?;
@@ -81,7 +81,7 @@ impl Output {
     }
 
     /// Whether it is standard output.
-    pub fn is_stdout(&self) -> bool {
+    pub(crate) fn is_stdout(&self) -> bool {
         self.place.is_none()
     }
 
@@ -89,7 +89,7 @@ impl Output {
     ///
     /// # Errors
     /// If the system has none left.
-    pub fn handle(&self) -> io::Result<File> {
+    pub(crate) fn handle(&self) -> io::Result<File> {
         match &self.place {
             Some(place) => place.file.try_clone(),
             None => Ok(File::from(rustix::io::fcntl_dupfd_cloexec(io::stdout(), 0)?)),
@@ -100,7 +100,7 @@ impl Output {
     ///
     /// # Errors
     /// If it cannot be written; then only what existed before stays under its name.
-    pub fn fill_text(
+    pub(crate) fn fill_text(
         self,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
@@ -115,7 +115,10 @@ impl Output {
     ///
     /// # Errors
     /// If it cannot be written; then only what existed before stays under its name.
-    pub fn fill(self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    pub(crate) fn fill(
+        self,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
         let written = self.handle().and_then(|file| {
             let mut out = io::BufWriter::new(file);
             fill(&mut out)?;
@@ -128,7 +131,7 @@ impl Output {
     /// Gives it its name.
     ///
     /// # Errors If another process took the name meanwhile.
-    pub fn keep(mut self) -> anyhow::Result<()> {
+    pub(crate) fn keep(mut self) -> anyhow::Result<()> {
         match self.place.as_mut().map_or(Ok(()), Place::rename_into_place) {
             Ok(()) => Ok(()),
             Err(cause) => Err(self.cannot(cause)),
@@ -139,7 +142,7 @@ impl Output {
     ///
     /// # Errors
     /// If the disk refuses.
-    pub fn keep_on_disk(mut self) -> anyhow::Result<()> {
+    pub(crate) fn keep_on_disk(mut self) -> anyhow::Result<()> {
         let kept = self.place.as_mut().map_or(Ok(()), |place| {
             place.file.sync_all()?;
             place.rename_into_place()?;
@@ -153,19 +156,19 @@ impl Output {
     }
 
     /// Why it could not be written. A reader that ended is not an error.
-    pub fn cannot(&self, cause: io::Error) -> anyhow::Error {
+    pub(crate) fn cannot(&self, cause: io::Error) -> anyhow::Error {
         cannot(&self.shown, cause)
     }
 
     /// The identity of the file, to distinguish it from a later one of the same name.
-    pub fn made(&self) -> Option<WrittenFile> {
+    pub(crate) fn made(&self) -> Option<WrittenFile> {
         let there = fstat(&self.place.as_ref()?.file).ok()?;
         Some(WrittenFile { path: self.shown.clone(), device: there.st_dev, inode: there.st_ino })
     }
 }
 
 /// A written file, by path and inode.
-pub struct WrittenFile {
+pub(crate) struct WrittenFile {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -173,7 +176,7 @@ pub struct WrittenFile {
 
 impl WrittenFile {
     /// Removes it if it is still there: nothing was written to it, or it is no longer needed.
-    pub fn remove(&self) {
+    pub(crate) fn remove(&self) {
         let there = statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| (there.st_dev, there.st_ino) == (self.device, self.inode)) {
             // A leftover does no harm.
@@ -296,7 +299,7 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 
 /// A folder for folders and files that iowhy names: created if missing, each file replaced when
 /// the new one is complete. No link below it is followed.
-pub struct Tree {
+pub(crate) struct Tree {
     shown: PathBuf,
     folder: OwnedFd,
 }
@@ -306,7 +309,7 @@ impl Tree {
     ///
     /// # Errors
     /// If it is none, or cannot be made.
-    pub fn open(path: &Path) -> anyhow::Result<Tree> {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Tree> {
         let opened = std::fs::create_dir_all(path).and_then(|()| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             Ok(openat(CWD, path, flags, Mode::empty())?)
@@ -325,7 +328,7 @@ impl Tree {
     /// A file in these folders, with a temporary name until it is complete.
     ///
     /// # Errors If something else is there, or it cannot be created.
-    pub fn file(&self, folders: &[&str], name: &str) -> anyhow::Result<Output> {
+    pub(crate) fn file(&self, folders: &[&str], name: &str) -> anyhow::Result<Output> {
         let shown = self.path(folders).join(name);
         let Some(folder) = self.below(folders, true)? else {
             return Err(cannot(&shown, ErrorKind::NotFound.into()));
@@ -346,7 +349,7 @@ impl Tree {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn names(&self, folders: &[&str]) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn names(&self, folders: &[&str]) -> anyhow::Result<Vec<String>> {
         let Some(folder) = self.below(folders, false)? else { return Ok(Vec::new()) };
         let read = || -> io::Result<Vec<String>> {
             let mut names = Vec::new();
@@ -366,7 +369,7 @@ impl Tree {
     ///
     /// # Errors
     /// If the folders cannot be opened.
-    pub fn remove(&self, folders: &[&str], name: &str) -> anyhow::Result<()> {
+    pub(crate) fn remove(&self, folders: &[&str], name: &str) -> anyhow::Result<()> {
         if let Some(folder) = self.below(folders, false)? {
             // The next run removes a leftover.
             let _ = unlinkat(&folder, name, AtFlags::empty());
@@ -418,7 +421,7 @@ const NAME_A_FOLDER: &str = "name a folder with write permission; it is created 
 ///
 /// # Errors
 /// If it cannot be written, or another process changed it meanwhile.
-pub fn rewrite(path: &Path, read: Option<&File>, text: &str) -> anyhow::Result<()> {
+pub(crate) fn rewrite(path: &Path, read: Option<&File>, text: &str) -> anyhow::Result<()> {
     let changed = || {
         let hint = "run it again";
         HintedError::error(format!("`{}` was changed by another process", path.display()), hint)
@@ -440,7 +443,7 @@ pub fn rewrite(path: &Path, read: Option<&File>, text: &str) -> anyhow::Result<(
 ///
 /// # Errors
 /// If it is a link, no regular file, or cannot be read.
-pub fn open_to_rewrite(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn open_to_rewrite(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match open(path, flags, Mode::empty()) {
         Ok(file) => file,

@@ -13,7 +13,7 @@ use crate::watch_time::GivenCommand;
 
 /// What to watch and how closely.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Trace requests: every event, or histograms counted in the kernel; `None` to sample only.
     pub trace: Option<TraceMode>,
     /// Who reads the clock.
@@ -67,7 +67,11 @@ impl Plan {
     /// A plan to trace the selection.
     ///
     /// # Errors If a control group does not exist.
-    pub fn traced(mode: TraceMode, selection: &Selection, how: TraceArgs) -> anyhow::Result<Plan> {
+    pub(crate) fn traced(
+        mode: TraceMode,
+        selection: &Selection,
+        how: TraceArgs,
+    ) -> anyhow::Result<Plan> {
         Ok(Plan {
             trace: Some(mode),
             devices: selection.devices(),

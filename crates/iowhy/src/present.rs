@@ -22,7 +22,7 @@ use crate::watch::{Stretches, Watch};
 use crate::when;
 
 /// A view of the list.
-pub struct View(pub &'static iowhy_show::View);
+pub(crate) struct View(pub &'static iowhy_show::View);
 
 impl View {
     /// Whether it draws rows under one line of headings.
@@ -36,7 +36,7 @@ impl View {
     }
 
     /// Draws a report.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         report: &Report,
         style: &Style,
@@ -46,7 +46,7 @@ impl View {
     }
 
     /// Draws captures, with the time of day above them if requested.
-    pub fn of_files(
+    pub(crate) fn of_files(
         &self,
         files: &Files,
         selection: &Selection,
@@ -69,7 +69,7 @@ impl View {
 
 impl View {
     /// Draws captures, with a name in place of the device of each I/O.
-    pub fn of_files_by(
+    pub(crate) fn of_files_by(
         &self,
         files: &Files,
         selection: &Selection,
@@ -91,7 +91,7 @@ impl View {
     }
 
     /// Draws single I/Os of captures of any length.
-    pub fn of_rows_of(
+    pub(crate) fn of_rows_of(
         &self,
         files: &Files,
         selection: &Selection,
@@ -140,7 +140,7 @@ impl View {
 
 /// How single I/Os of a capture are drawn.
 #[derive(Clone, Copy)]
-pub struct RowStyle {
+pub(crate) struct RowStyle {
     /// Sequential or random.
     pub pattern: bool,
     /// Of which file.
@@ -158,7 +158,7 @@ fn no_time_of_day() {
 /// From when to when captures reach, by the time of day.
 ///
 /// # Errors If none of them has it.
-pub fn when(recording: &Recording) -> anyhow::Result<String> {
+pub(crate) fn when(recording: &Recording) -> anyhow::Result<String> {
     Reach::of(recording).and_then(|reach| reach.words(when::zone())).ok_or_else(|| {
         HintedError::error(
             "the capture has no time of day",
@@ -170,7 +170,7 @@ pub fn when(recording: &Recording) -> anyhow::Result<String> {
 /// Captures of any length, counted while they are read, for views without single I/Os: the selected
 /// part, and whether anything was lost; `None` if nothing was recognised, which is reported.
 /// `stage` is counted over time, or the longest of each.
-pub fn counted(
+pub(crate) fn counted(
     files: &Files,
     selection: &Selection,
     stage: Option<Stage>,
@@ -202,7 +202,7 @@ pub fn counted(
 ///
 /// # Errors
 /// If no I/O has what the keys ask for.
-pub fn named(
+pub(crate) fn named(
     files: &Files,
     selection: &Selection,
     mut tally: Tally,
@@ -222,7 +222,8 @@ pub fn named(
     if !reported {
         return Err(HintedError::error(
             "the capture does not contain the field for `--by` of each I/O",
-            "`iowhy record --cgroups` records the control group of each I/O, `--files` its file, `--places` \
+            "`iowhy record --cgroups` records the control group of each I/O, `--files` its file, \
+             `--places` \
              its CPU and queue",
         ));
     }
@@ -231,7 +232,7 @@ pub fn named(
 }
 
 /// Reports which of the named devices a capture does not have; false if it has none of them.
-pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
+pub(crate) fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
     let wanted = selection.known_in(recording).device;
     let missing = wanted.iter().filter(|name| recording.find_device(name).is_none());
     let missing: Vec<&String> = missing.collect();
@@ -262,13 +263,13 @@ pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
 }
 
 /// The time of day.
-pub fn now() -> String {
+pub(crate) fn now() -> String {
     when::words(when::now_ns())
 }
 
 /// The heading of each report, and the key of its rows.
 #[derive(Clone, Copy, Default)]
-pub struct ReportHeading<'a> {
+pub(crate) struct ReportHeading<'a> {
     /// The time above it.
     pub timestamp: bool,
     /// Keys of rows instead of devices; devices if none.
@@ -276,7 +277,7 @@ pub struct ReportHeading<'a> {
 }
 
 /// Shows one interval after another until the count is reached or the user stops it.
-pub fn repeated(
+pub(crate) fn repeated(
     mut watch: Watch,
     view: &View,
     repeat: Repeat,

@@ -30,7 +30,7 @@ const LONGEST_VERDICT: u64 = 64 << 20;
 const LEARNED: u64 = 16 << 20;
 
 /// An incident in a store.
-pub struct RecordedIncident {
+pub(crate) struct RecordedIncident {
     /// Its files.
     pub files: Incident,
     /// Its verdict, without the report.
@@ -41,7 +41,7 @@ pub struct RecordedIncident {
 
 impl RecordedIncident {
     /// Reads one.
-    pub fn read(files: Incident) -> RecordedIncident {
+    pub(crate) fn read(files: Incident) -> RecordedIncident {
         let text = files.verdict.as_deref().map(verdict).transpose();
         let read = text.map_err(anyhow::Error::from).and_then(|text| {
             Ok(text.map(|text| serde_json::from_str::<Value>(&text)).transpose()?)
@@ -74,7 +74,7 @@ impl RecordedIncident {
 
     /// Its start and end, as far as known. For one that was not judged, the maximum extent of its
     /// capture.
-    pub fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         let at_ns =
             self.json["at_ns"].as_i64().unwrap_or(self.files.at_s.saturating_mul(SECOND_NS));
         let length_s = self.json["length_s"].as_f64().unwrap_or(0.0);
@@ -91,7 +91,7 @@ impl RecordedIncident {
     }
 
     /// The same, until now if it goes on: the recorder looks at it again from time to time only.
-    pub fn span_until_now(&self, is_written: bool) -> Span {
+    pub(crate) fn span_until_now(&self, is_written: bool) -> Span {
         let span = self.span();
         match self.is_ongoing(is_written) {
             true => Span { to_ns: when::now_ns().max(span.to_ns), ..span },
@@ -100,7 +100,7 @@ impl RecordedIncident {
     }
 
     /// Its line in a list.
-    pub fn row(&self, is_written: bool) -> IncidentRow {
+    pub(crate) fn row(&self, is_written: bool) -> IncidentRow {
         let json = &self.json;
         let text = |key: &str| json[key].as_str().filter(|text| !text.is_empty());
         let span = self.span();
@@ -147,20 +147,20 @@ fn given_names(names: &Value) -> Vec<String> {
 ///
 /// # Errors
 /// If it is not a regular file, or cannot be read.
-pub fn verdict(path: &Path) -> std::io::Result<String> {
+pub(crate) fn verdict(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     iowhy_store::open_plain(path)?.take(LONGEST_VERDICT).read_to_string(&mut text)?;
     Ok(text)
 }
 
 /// Whether I/Os of an incident may be before this time.
-pub fn begins_before(incident: &Incident, moment_ns: i64) -> bool {
+pub(crate) fn begins_before(incident: &Incident, moment_ns: i64) -> bool {
     // It may be noticed some minutes later.
     incident.at_s.saturating_mul(SECOND_NS).saturating_sub(KNOWN_NS) <= moment_ns
 }
 
 /// Whether the I/Os of an incident may overlap an interval.
-pub fn touches(incident: &Incident, span: Span) -> bool {
+pub(crate) fn touches(incident: &Incident, span: Span) -> bool {
     let at = incident.at_s.saturating_mul(SECOND_NS);
     // The files of a copied store have later times than its incidents.
     let ended = incident.ended_s.map(|ended| ended.saturating_mul(SECOND_NS));
@@ -173,7 +173,7 @@ pub fn touches(incident: &Incident, span: Span) -> bool {
 ///
 /// # Errors
 /// If the store's folder cannot be read.
-pub fn incidents(store: &Store, span: Span) -> std::io::Result<Vec<RecordedIncident>> {
+pub(crate) fn incidents(store: &Store, span: Span) -> std::io::Result<Vec<RecordedIncident>> {
     let mut all: Vec<RecordedIncident> = store
         .incidents()?
         .into_iter()
@@ -197,7 +197,12 @@ fn is_written_since(incident: &Incident, moment_ns: i64) -> bool {
 }
 
 /// Since when the recorder has had this verdict on a device, and how often in the last day.
-pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -> Option<String> {
+pub(crate) fn history(
+    rows: &[IncidentRow],
+    device: &str,
+    verdict: &str,
+    now_ns: i64,
+) -> Option<String> {
     let same: Vec<&IncidentRow> =
         rows.iter().filter(|row| row.device == device && row.verdict == verdict).collect();
     let last = same.last()?;
@@ -215,7 +220,7 @@ pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -
 }
 
 /// Latencies learned by earlier recorders of this store.
-pub fn learned(folder: &Path) -> LearnedHistograms {
+pub(crate) fn learned(folder: &Path) -> LearnedHistograms {
     let mut text = String::new();
     if let Ok(file) = iowhy_store::open_plain(&folder.join("baseline")) {
         let _ = file.take(LEARNED).read_to_string(&mut text);
@@ -235,7 +240,7 @@ const FEW: u64 = 30;
 
 /// Compares the latency of a device with what its recorder learned for this hour, by the median of
 /// the operation with most time waited; `None` if too little is known.
-pub fn beside_usual(
+pub(crate) fn beside_usual(
     learned: &LearnedHistograms,
     recording: &Recording,
     device: DeviceId,

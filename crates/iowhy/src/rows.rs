@@ -22,7 +22,7 @@ const KEPT: usize = 1 << 17;
 type Choose = Box<dyn Fn(&Listing) -> Result<&'static View, &'static str>>;
 
 /// A sink that draws rows.
-pub struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     recording: Recording,
     current: usize,
     /// Single I/Os not drawn yet.
@@ -62,7 +62,7 @@ struct Part {
 }
 
 /// The result.
-pub enum RowsOutcome {
+pub(crate) enum RowsOutcome {
     /// Nothing was drawn yet: it is short enough to be drawn at once.
     Whole(Recording),
     /// All of it was drawn.
@@ -77,7 +77,7 @@ pub enum RowsOutcome {
 }
 
 /// A listing that was left out.
-pub struct RefusedListing {
+pub(crate) struct RefusedListing {
     /// Which listing, and why.
     pub reason: String,
     /// Whether data is missing: averages beside their own I/Os do not count.
@@ -86,7 +86,7 @@ pub struct RefusedListing {
 
 impl RefusedListing {
     /// For a listing, beside the written ones.
-    pub fn of(listing: &Listing, reason: &str, written: &[&Listing]) -> RefusedListing {
+    pub(crate) fn of(listing: &Listing, reason: &str, written: &[&Listing]) -> RefusedListing {
         let source = &listing.source;
         let is_beside = written.iter().any(|other| other.source.input == source.input);
         RefusedListing {
@@ -98,7 +98,7 @@ impl RefusedListing {
 
 impl<'a> Rows<'a> {
     /// Draws to `out` what is selected, each listing with the view chosen for it.
-    pub fn new(
+    pub(crate) fn new(
         out: &'a mut dyn Write,
         selection: &'a Selection,
         style: Style,
@@ -127,23 +127,23 @@ impl<'a> Rows<'a> {
     }
 
     /// The view shows only these fields of an I/O: others that occur are reported at the end.
-    pub fn places(&mut self, carried: &[&str]) {
+    pub(crate) fn places(&mut self, carried: &[&str]) {
         self.unplaced =
             EVENT_FIELDS.iter().filter(|field| !carried.contains(&field.name)).collect();
     }
 
     /// The view does not sort by completion: everything is kept until the end, up to a limit.
-    pub fn keep_whole(&mut self) {
+    pub(crate) fn keep_whole(&mut self) {
         self.whole = true;
     }
 
     /// Whether there were more I/Os than the limit.
-    pub fn is_too_long(&self) -> bool {
+    pub(crate) fn is_too_long(&self) -> bool {
         self.too_long
     }
 
     /// Fields that occurred but cannot be shown.
-    pub fn left_out(&self) -> &[&'static Field<Event>] {
+    pub(crate) fn left_out(&self) -> &[&'static Field<Event>] {
         &self.left_out
     }
 
@@ -151,7 +151,7 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// If it could not be written.
-    pub fn finish(mut self, prose: Vec<(String, u64)>) -> std::io::Result<RowsOutcome> {
+    pub(crate) fn finish(mut self, prose: Vec<(String, u64)>) -> std::io::Result<RowsOutcome> {
         self.recording.prose = prose;
         if self.parts.is_empty() {
             return Ok(RowsOutcome::Whole(self.recording));

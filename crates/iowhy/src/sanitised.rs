@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 const LONGEST: usize = 32;
 
 /// A writer that passes only harmless text.
-pub struct SanitisedWriter<W: Write> {
+pub(crate) struct SanitisedWriter<W: Write> {
     out: W,
     /// Whether colours and screen redrawing pass.
     colours: bool,
@@ -22,12 +22,12 @@ pub struct SanitisedWriter<W: Write> {
 }
 
 /// Standard output for text and JSON.
-pub fn stdout() -> SanitisedWriter<StdoutLock<'static>> {
+pub(crate) fn stdout() -> SanitisedWriter<StdoutLock<'static>> {
     SanitisedWriter::new(io::stdout().lock(), has_colours())
 }
 
 /// The same through a buffer, for many lines; it must be flushed.
-pub fn buffered() -> SanitisedWriter<BufWriter<StdoutLock<'static>>> {
+pub(crate) fn buffered() -> SanitisedWriter<BufWriter<StdoutLock<'static>>> {
     SanitisedWriter::new(BufWriter::new(io::stdout().lock()), has_colours())
 }
 
@@ -37,12 +37,12 @@ fn has_colours() -> bool {
 }
 
 /// Standard output for pictures made of control sequences, also if it is not a terminal.
-pub fn screen() -> SanitisedWriter<StdoutLock<'static>> {
+pub(crate) fn screen() -> SanitisedWriter<StdoutLock<'static>> {
     SanitisedWriter::new(io::stdout().lock(), true)
 }
 
 /// A text for a line of stderr, without control characters.
-pub fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let one = |c: char| if is_obeyed(c) && c != '\n' && c != '\t' { '?' } else { c };
     text.chars().map(one).collect()
 }
@@ -65,7 +65,7 @@ fn is_plain(byte: u8) -> bool {
 
 impl<W: Write> SanitisedWriter<W> {
     /// Writes to `out`; with `colours` colours and screen redrawing pass.
-    pub fn new(out: W, colours: bool) -> SanitisedWriter<W> {
+    pub(crate) fn new(out: W, colours: bool) -> SanitisedWriter<W> {
         SanitisedWriter { out, colours, json: None, begun: Vec::new() }
     }
 

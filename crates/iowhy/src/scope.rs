@@ -11,7 +11,11 @@ use crate::selection::Selection;
 
 /// Leaves out devices that are not selected. Other conditions of the filter are only noted at each
 /// listing; returns how many I/Os they concern, if there are any.
-pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection) -> Option<usize> {
+pub(crate) fn narrow(
+    recording: &mut Recording,
+    filter: &Filter,
+    selection: &Selection,
+) -> Option<usize> {
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
     let part = *filter != devices;
     let mut asked_for = 0;
@@ -51,7 +55,7 @@ fn keep(recording: &mut Recording, wanted: impl Fn(DeviceId) -> bool) {
 
 /// Leaves out facts about disks that are not selected, such as their kernel messages. Layers below
 /// and above a selected device, and names that are not disks (a port, a pool), stay.
-pub fn about(recording: &mut Recording, asked: &[String]) {
+pub(crate) fn about(recording: &mut Recording, asked: &[String]) {
     if asked.is_empty() {
         return;
     }
@@ -75,11 +79,11 @@ pub fn about(recording: &mut Recording, asked: &[String]) {
 }
 
 /// The selected devices with all layers below and above them.
-pub struct Scope(Option<BTreeSet<String>>);
+pub(crate) struct Scope(Option<BTreeSet<String>>);
 
 impl Scope {
     /// For a recording; everything if nothing was selected.
-    pub fn of(recording: &Recording, asked: &[String]) -> Scope {
+    pub(crate) fn of(recording: &Recording, asked: &[String]) -> Scope {
         Scope((!asked.is_empty()).then(|| near(recording, asked)))
     }
 
@@ -88,14 +92,14 @@ impl Scope {
     }
 
     /// Leaves out I/O of devices outside of it.
-    pub fn keep(&self, recording: &mut Recording) {
+    pub(crate) fn keep(&self, recording: &mut Recording) {
         let held: Vec<bool> =
             recording.devices().iter().map(|device| self.holds(&device.name)).collect();
         keep(recording, |id| held.get(id.index()).copied().unwrap_or(true));
     }
 
     /// Whether a name is within it; one that is not a disk's (a port, a pool) always is.
-    pub fn holds(&self, name: &str) -> bool {
+    pub(crate) fn holds(&self, name: &str) -> bool {
         self.is_near(name) || !is_kernel_name(name)
     }
 }

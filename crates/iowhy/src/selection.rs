@@ -12,7 +12,7 @@ use crate::when::duration;
 /// What to look at.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Filters")]
-pub struct Selection {
+pub(crate) struct Selection {
     /// Only this device, by any of its names: `sdb`, `8:16`, `vg/data`, a partition, `UUID=...`, a
     /// link in `/dev/disk`, a mount point or a file below it (may be given several times)
     #[arg(short, long, value_name = "NAME", add = complete::devices())]
@@ -49,7 +49,7 @@ pub struct Selection {
 
 /// Filters under one name.
 #[derive(Clone, Copy, Debug)]
-pub struct Preset {
+pub(crate) struct Preset {
     name: &'static str,
     op: Option<Op>,
     size: Option<(u32, u32)>,
@@ -71,7 +71,7 @@ const PRESETS: [Preset; 4] = [
 
 impl Selection {
     /// The same with its preset expanded; explicit options take precedence.
-    pub fn settled(&self) -> Selection {
+    pub(crate) fn settled(&self) -> Selection {
         let mut settled = self.clone();
         let Some(preset) = settled.preset.take() else { return settled };
         if settled.op.is_empty() {
@@ -86,20 +86,20 @@ impl Selection {
     /// The same for this machine, with the kernel's device names.
     ///
     /// # Errors If a name refers to no device.
-    pub fn settled_here(&self) -> anyhow::Result<Selection> {
+    pub(crate) fn settled_here(&self) -> anyhow::Result<Selection> {
         let (device, partition) = device_lookup::on_this_machine(&self.device)?;
         let partition = partition.or_else(|| self.partition.clone());
         Ok(Selection { device, partition, ..self.settled() })
     }
 
     /// The names of the devices, without `/dev/`.
-    pub fn devices(&self) -> Vec<String> {
+    pub(crate) fn devices(&self) -> Vec<String> {
         self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
     }
 
     /// The same with the device names of a recording, for devices given as printed or by another
     /// recorded name.
-    pub fn known_in(&self, recording: &Recording) -> Selection {
+    pub(crate) fn known_in(&self, recording: &Recording) -> Selection {
         if self.device.is_empty() {
             return self.clone();
         }
@@ -118,7 +118,7 @@ impl Selection {
 
     /// Whether it selects by something that only single I/Os have: size, flags, process, control
     /// group, latency.
-    pub fn per_event(&self) -> bool {
+    pub(crate) fn per_event(&self) -> bool {
         self.size.is_some()
             || self.pid.is_some()
             || self.comm.is_some()
@@ -131,7 +131,7 @@ impl Selection {
     /// The tracer's settings, so that other I/Os never leave the kernel.
     ///
     /// # Errors If the control group does not exist.
-    pub fn in_the_kernel(&self) -> anyhow::Result<TraceFilter> {
+    pub(crate) fn in_the_kernel(&self) -> anyhow::Result<TraceFilter> {
         let cgroup = match &self.cgroup {
             None => None,
             Some(path) => Some(iowhy_live::control_group(path).ok_or_else(|| {
@@ -155,7 +155,7 @@ impl Selection {
     }
 
     /// The filter in terms of a recording's devices and strings.
-    pub fn filter(&self, recording: &mut dyn Sink) -> Filter {
+    pub(crate) fn filter(&self, recording: &mut dyn Sink) -> Filter {
         Filter {
             devices: self.devices().iter().map(|name| recording.device(name)).collect(),
             ops: self.op.clone(),
@@ -171,14 +171,14 @@ impl Selection {
     }
 
     /// The filter for histograms that the kernel has filtered already.
-    pub fn filter_of_counted(&self, recording: &mut Recording) -> Filter {
+    pub(crate) fn filter_of_counted(&self, recording: &mut Recording) -> Filter {
         let rest =
             Selection { device: self.device.clone(), op: self.op.clone(), ..Default::default() };
         rest.filter(recording)
     }
 
     /// Its conditions beside devices and operations, as text; `None` if there are none.
-    pub fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self) -> Option<String> {
         let mut words = Vec::new();
         match self.size {
             Some((low, high)) if low == high => words.push(format!("of {low} bytes")),

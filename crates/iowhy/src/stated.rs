@@ -8,7 +8,7 @@ use crate::{device_lookup, messages};
 
 /// What the user says about the disks.
 #[derive(Args, Clone, Debug, Default)]
-pub struct StatedDisks {
+pub(crate) struct StatedDisks {
     /// Spindle speed of the disk in revolutions per minute, if known
     #[arg(long, value_name = "RPM", value_parser = spindle_speed)]
     rpm: Option<f64>,
@@ -21,7 +21,7 @@ pub struct StatedDisks {
 impl StatedDisks {
     /// The judge's input: a recording with these facts. A device that the recording does not have
     /// is reported.
-    pub fn options(&self, recording: &Recording) -> Options {
+    pub(crate) fn options(&self, recording: &Recording) -> Options {
         let table = NameTable::of(recording);
         let mut media = Vec::new();
         for stated in &self.class {

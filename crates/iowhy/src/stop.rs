@@ -9,11 +9,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Becomes true once the user asked to stop; a second Ctrl-C ends the program at once.
 #[derive(Clone)]
-pub struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Listens from now on.
-    pub fn new() -> std::io::Result<Stop> {
+    pub(crate) fn new() -> std::io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
         // A handler is installed a moment before its action is registered: signals are blocked
         // between the two, or one would be lost.
@@ -41,12 +41,12 @@ impl Stop {
     }
 
     /// Whether the user asked to stop.
-    pub fn asked(&self) -> bool {
+    pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// The flag itself, for code that checks it often.
-    pub fn flag(&self) -> &AtomicBool {
+    pub(crate) fn flag(&self) -> &AtomicBool {
         &self.0
     }
 }

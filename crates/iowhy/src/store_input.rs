@@ -13,7 +13,7 @@ use crate::recorded::{self, RecordedIncident};
 use crate::when;
 
 /// The recorder's default store (systemd's StateDirectory).
-pub const FOLDER: &str = "/var/lib/iowhy";
+pub(crate) const FOLDER: &str = "/var/lib/iowhy";
 /// `--at` is a time with this much around it, ns; without seconds, a minute with half of that.
 const AROUND_NS: i64 = 60 * SECOND_NS;
 
@@ -22,7 +22,7 @@ const RECORDED: &str = "Recorded by `iowhy watch`";
 
 /// A past interval.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
-pub struct StoreInput {
+pub(crate) struct StoreInput {
     /// The recorder's store [default: /var/lib/iowhy]
     #[arg(long, value_name = "DIR", help_heading = RECORDED)]
     pub store: Option<PathBuf>,
@@ -41,27 +41,27 @@ pub struct StoreInput {
 
 impl StoreInput {
     /// Whether a past time or the store is selected.
-    pub fn asked(&self) -> bool {
+    pub(crate) fn asked(&self) -> bool {
         self.store.is_some() || !self.at.is_empty() || self.since.is_some() || self.until.is_some()
     }
 
     /// Whether an interval is selected, not a single time.
-    pub fn is_stretch(&self) -> bool {
+    pub(crate) fn is_stretch(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 
     /// Whether an interval or a time is selected, not the whole store.
-    pub fn is_of_a_time(&self) -> bool {
+    pub(crate) fn is_of_a_time(&self) -> bool {
         self.is_stretch() || !self.at.is_empty()
     }
 
     /// The store's folder.
-    pub fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.store.clone().unwrap_or_else(|| PathBuf::from(FOLDER))
     }
 
     /// The same at one moment.
-    pub fn at(&self, at: &str) -> StoreInput {
+    pub(crate) fn at(&self, at: &str) -> StoreInput {
         StoreInput { at: vec![at.to_string()], ..self.clone() }
     }
 
@@ -83,7 +83,7 @@ impl StoreInput {
     /// The selected interval.
     ///
     /// # Errors If a time is invalid, or the end is before the start.
-    pub fn span(&self) -> anyhow::Result<Span> {
+    pub(crate) fn span(&self) -> anyhow::Result<Span> {
         // The same `now` for both ends.
         let now = when::now();
         let moment = |text: &String| when::asked(text, &now);
@@ -116,7 +116,7 @@ impl StoreInput {
 ///
 /// # Errors
 /// If the folder is none.
-pub fn open(folder: &Path) -> anyhow::Result<Store> {
+pub(crate) fn open(folder: &Path) -> anyhow::Result<Store> {
     Store::open(folder).map_err(|cause| {
         let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
         let hint = match cause.kind() {
@@ -137,7 +137,7 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
 ///
 /// # Errors
 /// If it cannot be read, or contains nothing of that time.
-pub fn emit(
+pub(crate) fn emit(
     folder: &Path,
     past: &StoreInput,
     cells: bool,
@@ -302,11 +302,11 @@ fn report_other_incidents(
 
 /// Maximum bytes of an incident's capture, as for any file: a truncated one lacks its end mark,
 /// which is reported.
-pub const LONGEST_CAPTURE: u64 = 1 << 30;
+pub(crate) const LONGEST_CAPTURE: u64 = 1 << 30;
 
 /// The incidents of the selected interval, as listed; none if no interval is selected or none can
 /// be read.
-pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
+pub(crate) fn rows(past: &StoreInput) -> Vec<IncidentRow> {
     let known = || -> anyhow::Result<Vec<IncidentRow>> {
         let (folder, span) = (past.folder(), past.span()?);
         let is_written = Store::is_written(&folder);
@@ -318,7 +318,7 @@ pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
 
 /// The same, with the time range for drawing: the selected interval, up to now if it has no end;
 /// for a single time, the full length of each incident around it.
-pub fn timeline(past: &StoreInput) -> Timeline {
+pub(crate) fn timeline(past: &StoreInput) -> Timeline {
     let rows = rows(past);
     let (mut from_ns, mut to_ns) = (None, None);
     if past.is_stretch()
@@ -334,7 +334,7 @@ pub fn timeline(past: &StoreInput) -> Timeline {
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// The incidents of the last day in this machine's store; none without a readable store.
-pub fn of_the_last_day() -> Vec<IncidentRow> {
+pub(crate) fn of_the_last_day() -> Vec<IncidentRow> {
     let folder = Path::new(FOLDER);
     let Ok(store) = Store::open(folder) else { return Vec::new() };
     let (is_written, now_ns) = (Store::is_written(folder), when::now_ns());
@@ -344,13 +344,13 @@ pub fn of_the_last_day() -> Vec<IncidentRow> {
 }
 
 /// The usual latencies learned by this machine's recorder; none without a readable store.
-pub fn learned() -> LearnedHistograms {
+pub(crate) fn learned() -> LearnedHistograms {
     recorded::learned(Path::new(FOLDER))
 }
 
 /// Reports what an empty interval's store contains instead, and whether nothing was watching then
 /// or there was no I/O.
-pub fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
+pub(crate) fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
     let segments = store.segments().unwrap_or_default();
     let began = |name: Option<&iowhy_store::SegmentName>| {
         name.map(|name| when::words(name.began_s.saturating_mul(SECOND_NS)))

@@ -9,11 +9,11 @@ use crate::when;
 /// Default rows and columns.
 const DEFAULT_SIZE: (usize, usize) = (24, 80);
 /// Narrower than this no view is legible; wider than this the eye loses the row.
-pub const WIDTHS: std::ops::RangeInclusive<usize> = 40..=400;
+pub(crate) const WIDTHS: std::ops::RangeInclusive<usize> = 40..=400;
 
 /// The style for stdout: its size, and colours and block characters as far as the environment
 /// supports them.
-pub fn style() -> Style {
+pub(crate) fn style() -> Style {
     let (height, width) = size().unwrap_or(DEFAULT_SIZE);
     let style = Style::plain();
     Style {
@@ -70,7 +70,7 @@ fn unicode() -> bool {
 
 /// Wraps paragraphs at this width: lines of a paragraph are joined and wrapped again; list items
 /// keep their indent.
-pub fn wrapped(text: &str, width: usize) -> String {
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut paragraph: Option<(usize, String)> = None;
     for line in text.lines() {
@@ -100,7 +100,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
 }
 
 /// Wraps each line separately at this width; continuation lines are indented to this column.
-pub fn hung(text: &str, column: usize, width: usize) -> String {
+pub(crate) fn hung(text: &str, column: usize, width: usize) -> String {
     let mut out = String::new();
     text.lines().for_each(|line| flow(Some((column, line.to_string())), width, &mut out));
     out

@@ -31,7 +31,7 @@ const OF_NO_CONTENT: &[u8] = b"125xgKLVN";
 const NAME: u64 = 4096;
 
 /// An unpacked input.
-pub enum InputBody<'a> {
+pub(crate) enum InputBody<'a> {
     /// Text, or a binary capture.
     Capture(Box<dyn BufRead + 'a>),
     /// An archive, of tar or zip.
@@ -41,7 +41,7 @@ pub enum InputBody<'a> {
 /// Unpacks an input.
 ///
 /// # Errors If the input cannot be read or is packed too deep.
-pub fn unpacked<'a>(
+pub(crate) fn unpacked<'a>(
     mut reader: Box<dyn BufRead + 'a>,
     budget: &'a Budget,
 ) -> io::Result<InputBody<'a>> {
@@ -58,7 +58,7 @@ pub fn unpacked<'a>(
 }
 
 /// Whether an archive begins with these bytes.
-pub fn is_archive(head: &[u8]) -> bool {
+pub(crate) fn is_archive(head: &[u8]) -> bool {
     is_tar(head) || is_zip(head)
 }
 
@@ -262,7 +262,7 @@ impl Member {
 ///
 /// # Errors
 /// What the input shows when it cannot be read on, or where it is not an archive any more.
-pub fn members(
+pub(crate) fn members(
     archive: &mut dyn BufRead,
     take: &mut dyn FnMut(&str, u64, &mut dyn BufRead) -> io::Result<()>,
 ) -> io::Result<usize> {

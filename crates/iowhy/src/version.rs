@@ -7,7 +7,7 @@ use crate::sanitised;
 
 /// Answers `--version` beside `--verbose`, in any order and nothing else; `None` if that was not
 /// asked. `--version` alone is the command line's.
-pub fn asked_for() -> Option<Status> {
+pub(crate) fn asked_for() -> Option<Status> {
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let is = |word: &str, names: [&str; 2]| names.contains(&word);
@@ -27,7 +27,8 @@ pub fn asked_for() -> Option<Status> {
 fn text() -> String {
     let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
     format!(
-        "iowhy {}\ncommit: {}\ntarget: {}\nC library: {linked}\ncompiler: {}\nprofile: {} (opt-level {})\n",
+        "iowhy {}\ncommit: {}\ntarget: {}\nC library: {linked}\ncompiler: {}\nprofile: {} \
+         (opt-level {})\n",
         env!("CARGO_PKG_VERSION"),
         option_env!("IOWHY_COMMIT").unwrap_or("not recorded (built outside dist/build)"),
         env!("IOWHY_TARGET"),

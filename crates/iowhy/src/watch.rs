@@ -15,7 +15,7 @@ use crate::crosscheck::CrossCheck;
 use crate::device_lookup::known_devices;
 use crate::inputs;
 use crate::messages::{self, Progress};
-pub use crate::plan::Plan;
+pub(crate) use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::watch_time::RunningCommand;
 
@@ -23,7 +23,7 @@ use crate::watch_time::RunningCommand;
 const NAP: Duration = Duration::from_millis(200);
 
 /// Running collectors and their sink.
-pub struct Watch<S = Recording> {
+pub(crate) struct Watch<S = Recording> {
     /// Their records so far.
     pub sink: S,
     /// The collectors.
@@ -44,7 +44,7 @@ pub struct Watch<S = Recording> {
 impl<S: Sink> Watch<S> {
     /// Continues with started collectors, from now on and as long as the plan says. The stop flag
     /// was created before anything was watched.
-    pub fn of(sink: S, mut collectors: LiveCollectors, stop: Stop, plan: &Plan) -> Watch<S> {
+    pub(crate) fn of(sink: S, mut collectors: LiveCollectors, stop: Stop, plan: &Plan) -> Watch<S> {
         collectors.align();
         Watch {
             sink,
@@ -65,7 +65,7 @@ impl<S: Sink> Watch<S> {
     ///
     /// # Errors If the command cannot be started, or the kernel supports confinement and refuses
     /// it.
-    pub fn set_out(&mut self, plan: &Plan) -> anyhow::Result<()> {
+    pub(crate) fn set_out(&mut self, plan: &Plan) -> anyhow::Result<()> {
         self.command = plan.command.start()?;
         if plan.stacks {
             iowhy_live::give_up_rights_but_looking()?;
@@ -79,22 +79,22 @@ impl<S: Sink> Watch<S> {
     }
 
     /// Whether it is over: time limit, command or user.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.elapsed() >= self.length || self.stopped()
     }
 
     /// Whether the user asked to stop, or the command that was watched has ended.
-    pub fn stopped(&self) -> bool {
+    pub(crate) fn stopped(&self) -> bool {
         self.stop.asked() || self.command.as_ref().is_some_and(RunningCommand::has_ended)
     }
 
     /// The end of the current interval, since the start.
-    pub fn until(&self) -> Duration {
+    pub(crate) fn until(&self) -> Duration {
         self.until
     }
 
     /// How long this has been watching.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
@@ -103,7 +103,7 @@ impl<S: Sink> Watch<S> {
     /// returning `true`. At the end it polls all collectors of an interval of this length.
     ///
     /// # Errors If a source broke, or an error of `wait`.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         length: Duration,
         mut wait: impl FnMut(&mut Watch<S>, Duration) -> anyhow::Result<bool>,
@@ -130,7 +130,7 @@ impl<S: Sink> Watch<S> {
 
     /// Waits, and shows progress and the remaining time on a terminal: until the end, or until the
     /// end of the interval if there is none.
-    pub fn nap(&mut self, nap: Duration, doing: &str) {
+    pub(crate) fn nap(&mut self, nap: Duration, doing: &str) {
         std::thread::sleep(nap);
         let end = if self.length < Duration::MAX { self.length } else { self.until };
         if end == Duration::MAX {
@@ -141,7 +141,7 @@ impl<S: Sink> Watch<S> {
     }
 
     /// Shows progress on a terminal.
-    pub fn show(&mut self, text: String) {
+    pub(crate) fn show(&mut self, text: String) {
         if text != self.reported {
             self.progress.update(&text);
             self.reported = text;
@@ -149,7 +149,7 @@ impl<S: Sink> Watch<S> {
     }
 
     /// Clears the line of progress before drawing on the same terminal.
-    pub fn quiet(&mut self) {
+    pub(crate) fn quiet(&mut self) {
         self.show(String::new());
     }
 
@@ -157,7 +157,7 @@ impl<S: Sink> Watch<S> {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn finish(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn finish(&mut self) -> anyhow::Result<()> {
         self.quiet();
         self.collectors.end(&mut self.sink)
     }
@@ -168,7 +168,7 @@ impl Watch {
     ///
     /// # Errors
     /// As [`LiveCollectors::begin`].
-    pub fn start(plan: &Plan) -> anyhow::Result<Watch> {
+    pub(crate) fn start(plan: &Plan) -> anyhow::Result<Watch> {
         Watch::start_with(plan, |_, _| Ok(()))
     }
 
@@ -176,7 +176,7 @@ impl Watch {
     ///
     /// # Errors
     /// As [`LiveCollectors::begin`], and if `more` cannot begin.
-    pub fn start_with(
+    pub(crate) fn start_with(
         plan: &Plan,
         more: impl FnOnce(&mut LiveCollectors, &mut Recording) -> anyhow::Result<()>,
     ) -> anyhow::Result<Watch> {
@@ -191,7 +191,7 @@ impl Watch {
 
     /// The part of the filter that is applied here: all of it for the kernel's event text, only
     /// devices and operations if the kernel has counted already.
-    pub fn filter_of_counted(&mut self, selection: &Selection) -> Filter {
+    pub(crate) fn filter_of_counted(&mut self, selection: &Selection) -> Filter {
         match self.collectors.of::<Ftrace>() {
             Some(_) => selection.filter(&mut self.sink),
             None => selection.filter_of_counted(&mut self.sink),
@@ -199,12 +199,12 @@ impl Watch {
     }
 
     /// Whether the kernel's own waits are too high for batched requests.
-    pub fn plug_clock(&self) -> bool {
+    pub(crate) fn plug_clock(&self) -> bool {
         self.collectors.of().is_some_and(BlockTrace::plug_clock)
     }
 
     /// I/Os by stack since the last call, and the number without a stack.
-    pub fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
+    pub(crate) fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
         self.collectors.of_mut().map(BlockTrace::take_stacks).unwrap_or_default()
     }
 
@@ -212,7 +212,7 @@ impl Watch {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn run_for(&mut self, length: Duration) -> anyhow::Result<()> {
+    pub(crate) fn run_for(&mut self, length: Duration) -> anyhow::Result<()> {
         let how = if self.collectors.traces() { "tracing" } else { "sampling" };
         self.run(length, |watch, nap| {
             watch.nap(nap, &format!("{how}: {} records", watch.sink.records()));
@@ -224,7 +224,7 @@ impl Watch {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn end(&mut self) -> anyhow::Result<Recording> {
+    pub(crate) fn end(&mut self) -> anyhow::Result<Recording> {
         self.finish()?;
         if let Some(cost) = self.collectors.of().and_then(BlockTrace::cost) {
             let words = cost.words(cpu_time() - self.cpu_before, self.elapsed());
@@ -238,7 +238,7 @@ impl Watch {
 }
 
 /// A watch in intervals of equal length, each with its records.
-pub struct Stretches {
+pub(crate) struct Stretches {
     watch: Option<Watch>,
     length: Duration,
     /// How many are left.
@@ -248,7 +248,7 @@ pub struct Stretches {
 
 impl Stretches {
     /// The requested number: one without an interval; without a count until the user stops it.
-    pub fn of(watch: Watch, repeat: Repeat, length: Duration) -> Stretches {
+    pub(crate) fn of(watch: Watch, repeat: Repeat, length: Duration) -> Stretches {
         let crosscheck = CrossCheck::default();
         Stretches { watch: Some(watch), length, left: repeat.reports(), crosscheck }
     }
@@ -258,7 +258,7 @@ impl Stretches {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn next_with(
+    pub(crate) fn next_with(
         &mut self,
         step: Duration,
         mut with: impl FnMut(&mut Recording),
@@ -287,13 +287,13 @@ impl Stretches {
     }
 
     /// Whether the last one is over.
-    pub fn are_over(&self) -> bool {
+    pub(crate) fn are_over(&self) -> bool {
         self.watch.is_none()
     }
 }
 
 /// The note on a removed device.
-pub fn went_away(name: &str) -> String {
+pub(crate) fn went_away(name: &str) -> String {
     format!("`{name}` disappeared while being watched; its earlier I/O is kept")
 }
 
@@ -301,7 +301,7 @@ pub fn went_away(name: &str) -> String {
 ///
 /// # Errors
 /// If /sys cannot be read.
-pub fn vanished(collectors: &LiveCollectors) -> anyhow::Result<Vec<String>> {
+pub(crate) fn vanished(collectors: &LiveCollectors) -> anyhow::Result<Vec<String>> {
     let there = |one: &&BlockDevice| one.bytes.unwrap_or(0) > 0;
     let now = known_devices()?;
     let now: HashSet<&str> = now.iter().filter(there).map(|one| one.name.as_str()).collect();
@@ -310,7 +310,7 @@ pub fn vanished(collectors: &LiveCollectors) -> anyhow::Result<Vec<String>> {
 }
 
 /// Adds sysfs facts about active devices to the open listing.
-pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
+pub(crate) fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
     for device in known_devices()? {
         let Some(id) = recording.find_device(&device.name) else { continue };
         for (key, value, read_from) in device.facts {

@@ -16,7 +16,7 @@ use crate::messages::HintedError;
 
 /// A time, a command, or both: whichever ends first.
 #[derive(Args, Clone, Debug, Default)]
-pub struct WatchTime {
+pub(crate) struct WatchTime {
     /// Watch this machine for this long [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     pub watch_for: Option<Duration>,
@@ -28,7 +28,7 @@ impl WatchTime {
     /// Whether to watch this machine, even if something is piped in.
     ///
     /// # Errors If both captures and a command are given.
-    pub fn is_live(&self, files: &Files) -> anyhow::Result<bool> {
+    pub(crate) fn is_live(&self, files: &Files) -> anyhow::Result<bool> {
         if files.named() && self.given.is_some() {
             return Err(HintedError::error(
                 "a command is watched live, and a capture was given",
@@ -39,7 +39,7 @@ impl WatchTime {
     }
 
     /// The time limit: as given, else until the command ends, or a default.
-    pub fn longest(&self, default: Duration) -> Duration {
+    pub(crate) fn longest(&self, default: Duration) -> Duration {
         let unbounded = if self.given.is_some() { Duration::MAX } else { default };
         self.watch_for.unwrap_or(unbounded)
     }
@@ -47,7 +47,7 @@ impl WatchTime {
 
 /// A command that is watched from its start to its end.
 #[derive(Args, Clone, Debug, Default)]
-pub struct GivenCommand {
+pub(crate) struct GivenCommand {
     /// Run this command and watch until it ends; its output goes to stderr, its exit status is
     /// passed on
     #[arg(last = true, value_name = "COMMAND")]
@@ -56,7 +56,7 @@ pub struct GivenCommand {
 
 impl GivenCommand {
     /// Whether there is one.
-    pub fn is_some(&self) -> bool {
+    pub(crate) fn is_some(&self) -> bool {
         !self.command.is_empty()
     }
 
@@ -65,7 +65,7 @@ impl GivenCommand {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(&self) -> anyhow::Result<Option<RunningCommand>> {
+    pub(crate) fn start(&self) -> anyhow::Result<Option<RunningCommand>> {
         let Some((program, arguments)) = self.command.split_first() else { return Ok(None) };
         // stdout is for the output of iowhy.
         let out = Stdio::from(stderr().as_fd().try_clone_to_owned()?);
@@ -85,16 +85,16 @@ static ENDED: OnceLock<u8> = OnceLock::new();
 
 /// The exit status of the command that was watched as a shell reports it: 128 + N if signal N ended
 /// it; `None` without a command, and if it still runs.
-pub fn status_of_command() -> Option<u8> {
+pub(crate) fn status_of_command() -> Option<u8> {
     ENDED.get().copied()
 }
 
 /// A started command, by its pidfd.
-pub struct RunningCommand(OwnedFd);
+pub(crate) struct RunningCommand(OwnedFd);
 
 impl RunningCommand {
     /// Whether it has ended; keeps its exit status.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         let mut ends = [PollFd::new(&self.0, PollFlags::IN)];
         let ended = poll(&mut ends, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
         if let Some(status) = ended.then(|| self.status()).flatten() {

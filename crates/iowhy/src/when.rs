@@ -16,7 +16,8 @@ use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use crate::messages::HintedError;
 
 /// The accepted forms, for hints.
-pub const FORMS: &str = "write `03:12`, `yesterday 03:12`, `monday 15:00`, `-2h`, `2026-11-22 \
+pub(crate) const FORMS: &str = "write `03:12`, `yesterday 03:12`, `monday 15:00`, `-2h`, \
+                                `2026-11-22 \
                          03:12` (local time), `2026-11-22T03:12:07Z` or `@1763780000`";
 
 const WEEKDAYS: [(&str, Weekday); 7] = [
@@ -30,7 +31,7 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 ];
 
 /// A duration such as `10s`, `500ms`, `80us`, `2m`; a bare number is in seconds.
-pub fn duration(text: &str) -> Result<Nanos, String> {
+pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
     let scale = match &text[digits.len()..] {
         "ns" => 1.0,
@@ -50,14 +51,14 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
 }
 
 /// A moment in ns since 1970, as of `now`.
-pub fn parse(text: &str, now: &Zoned) -> Result<i64, String> {
+pub(crate) fn parse(text: &str, now: &Zoned) -> Result<i64, String> {
     let text = text.trim();
     let wrong = || format!("`{text}` is not a time");
     moment(text, now).and_then(|at| i64::try_from(at.as_nanosecond()).ok()).ok_or_else(wrong)
 }
 
 /// Whether a time of day has no seconds, and so means a minute.
-pub fn names_a_minute(text: &str) -> bool {
+pub(crate) fn names_a_minute(text: &str) -> bool {
     let Some((_, after)) = text.split_once(':') else { return false };
     // Two digits of minutes; an offset from UTC may follow.
     after.as_bytes().get(2) != Some(&b':')
@@ -66,7 +67,7 @@ pub fn names_a_minute(text: &str) -> bool {
 /// The same for an argument: an invalid time is an error that lists the forms.
 ///
 /// # Errors If the text is not a time.
-pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
+pub(crate) fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
     parse(text, now).map_err(|why| HintedError::error(why, FORMS))
 }
 
@@ -74,12 +75,12 @@ pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
 /// Sets the zone of printed times: UTC if requested, else the local one. Done before confinement.
-pub fn set_zone(utc: bool) {
+pub(crate) fn set_zone(utc: bool) {
     _ = ZONE.set(if utc { TimeZone::UTC } else { local() });
 }
 
 /// The zone in which times are printed and read.
-pub fn zone() -> &'static TimeZone {
+pub(crate) fn zone() -> &'static TimeZone {
     ZONE.get_or_init(local)
 }
 
@@ -99,28 +100,28 @@ fn local() -> TimeZone {
 }
 
 /// The zone of this machine, by name if it has one, else by its current offset from UTC.
-pub fn zone_of_machine() -> String {
+pub(crate) fn zone_of_machine() -> String {
     let zone = local();
     zone.iana_name().map_or_else(|| clock::offset(now_ns(), &zone), str::to_string)
 }
 
 /// Formats a time.
-pub fn words(ns: i64) -> String {
+pub(crate) fn words(ns: i64) -> String {
     clock::date_and_time(ns, zone())
 }
 
 /// Now, ns since 1970.
-pub fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// Now, in the zone of printed times.
-pub fn now() -> Zoned {
+pub(crate) fn now() -> Zoned {
     Zoned::now().with_time_zone(zone().clone())
 }
 
 /// Days and weeks in addition to the units of [`duration`].
-pub fn long_duration(text: &str) -> Result<std::time::Duration, String> {
+pub(crate) fn long_duration(text: &str) -> Result<std::time::Duration, String> {
     let days = |count: &str, days: f64| {
         let count: f64 = count.parse().map_err(|_| format!("`{text}` is not a duration"))?;
         let seconds = count * days * 86_400.0;
@@ -140,7 +141,7 @@ pub fn long_duration(text: &str) -> Result<std::time::Duration, String> {
 }
 
 /// A duration for the clocks of this process.
-pub fn length(of: Nanos) -> std::time::Duration {
+pub(crate) fn length(of: Nanos) -> std::time::Duration {
     std::time::Duration::from_nanos(of.ns().max(0) as u64)
 }
 

@@ -1,7 +1,7 @@
 //! The terms on a screen: columns, stages of a request, the lines of a verdict.
 
 /// Each term, its meaning in a line, and as a manual which tools show it or how it is computed.
-pub const WORDS: &[(&str, &str, &str)] = &[
+pub(crate) const WORDS: &[(&str, &str, &str)] = &[
     (
         "%util",
         "share of the time with a request in flight",
@@ -17,12 +17,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "a verdict",
         "shows the verdict of a bundled capture",
-        "//! How to see a verdict where there was nothing to judge: `why --example NAME` judges a bundled capture.",
+        "//! How to see a verdict where there was nothing to judge: `why --example NAME` judges a \
+         bundled capture.",
     ),
     (
         "accuses",
         "the verdict names a cause",
-        "//! A verdict names a cause if its confidence is at least 60 % and it explains at least 30 % of the excess latency.",
+        "//! A verdict names a cause if its confidence is at least 60 % and it explains at least \
+         30 % of the excess latency.",
     ),
     (
         "actv",
@@ -32,7 +34,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "almost idle",
         "fewer than twenty I/Os were watched",
-        "//! Fewer than 20 I/Os were seen and nothing is to blame: watch again while it is slow, or `why -- COMMAND`.",
+        "//! Fewer than 20 I/Os were seen and nothing is to blame: watch again while it is slow, \
+         or `why -- COMMAND`.",
     ),
     (
         "also",
@@ -42,7 +45,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "aqu-sz",
         "mean number of requests waiting or on the device",
-        "//! Mean number of requests waiting or in service (iostat(1); older: avgqu-sz). Equals rate times await (Little's law).",
+        "//! Mean number of requests waiting or in service (iostat(1); older: avgqu-sz). Equals \
+         rate times await (Little's law).",
     ),
     (
         "areq-sz",
@@ -52,7 +56,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "assumed",
         "taken for granted: the input does not say",
-        "//! Not in the input, so a usual value was taken, such as the class of the disk. The confidence is lower, and both readings are given where they differ.",
+        "//! Not in the input, so a usual value was taken, such as the class of the disk. The \
+         confidence is lower, and both readings are given where they differ.",
     ),
     (
         "asvc_t",
@@ -72,7 +77,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "await",
         "mean latency with the time in the queue, ms",
-        "//! Mean time from the start of a request to its completion in ms, queue included (iostat(1)).",
+        "//! Mean time from the start of a request to its completion in ms, queue included \
+         (iostat(1)).",
     ),
     (
         "B2Q",
@@ -84,7 +90,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "basis",
         "how a number was obtained",
-        "//! How a number was obtained: traced, sampled, reported, computed or estimated. `why -v`.",
+        "//! How a number was obtained: traced, sampled, reported, computed or estimated. `why \
+         -v`.",
     ),
     (
         "because",
@@ -100,13 +107,15 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "brightest",
         "what the lightest colour of a map stands for",
-        "//! What the lightest colour of a heat map stands for: I/Os or time waited per second, in one cell.",
+        "//! What the lightest colour of a heat map stands for: I/Os or time waited per second, in \
+         one cell.",
     ),
     ("BYTES", "size of a request in bytes", "//! Size of a request in bytes (biosnoop)."),
     (
         "calibration",
         "how often such answers were right",
-        "//! The last step of a confidence: what the steps before it give, replaced by the share of answers with that value that were right in captures nobody had seen. `why -vv`.",
+        "//! The last step of a confidence: what the steps before it give, replaced by the share \
+         of answers with that value that were right in captures nobody had seen. `why -vv`.",
     ),
     (
         "call",
@@ -132,7 +141,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "clause",
         "one test of a rule",
-        "//! One test of a rule: a value compared with its threshold. It adds its weight, in nats, to the log odds.",
+        "//! One test of a rule: a value compared with its threshold. It adds its weight, in nats, \
+         to the log odds.",
     ),
     (
         "COMM",
@@ -154,7 +164,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "container",
         "container of a program",
-        "//! Container by the control group of the program, named by what its runtime left on this host. `--by container`.",
+        "//! Container by the control group of the program, named by what its runtime left on this \
+         host. `--by container`.",
     ),
     (
         "d/s",
@@ -170,7 +181,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "d_await",
         "mean latency of discards, ms",
-        "//! Mean time from the start of a discard to its completion in ms, queue included (iostat(1)).",
+        "//! Mean time from the start of a discard to its completion in ms, queue included \
+         (iostat(1)).",
     ),
     ("dareq-sz", "mean size of a discard, KiB", "//! Mean size of a discard in KiB (iostat(1))."),
     (
@@ -188,7 +200,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "doubt",
         "reason that limits the confidence",
-        "//! A step of a confidence: another cause would look the same, so the probability is at most the printed value.",
+        "//! A step of a confidence: another cause would look the same, so the probability is at \
+         most the printed value.",
     ),
     (
         "drqm/s",
@@ -203,7 +216,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "ended",
         "what ended a wait",
-        "//! What ended a wait: a block request (its device and operation) or another task. `iowhy waits`.",
+        "//! What ended a wait: a block request (its device and operation) or another task. `iowhy \
+         waits`.",
     ),
     (
         "estimated",
@@ -213,12 +227,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "evidence",
         "numbers that support a verdict",
-        "//! Numbers that support a verdict, each with unit, threshold, number of samples, basis and source. `why -v`.",
+        "//! Numbers that support a verdict, each with unit, threshold, number of samples, basis \
+         and source. `why -v`.",
     ),
     (
         "excess latency",
         "latency beyond that of a healthy device",
-        "//! Latency minus the healthy service time, summed over all I/Os; what is below it counts as 0. `excess wait per second` divides it by the seconds watched.",
+        "//! Latency minus the healthy service time, summed over all I/Os; what is below it counts \
+         as 0. `excess wait per second` divides it by the seconds watched.",
     ),
     (
         "explains",
@@ -239,13 +255,15 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "factor",
         "step that multiplies the confidence",
-        "//! A step of a confidence that multiplies the probability, because the input leaves something open.",
+        "//! A step of a confidence that multiplies the probability, because the input leaves \
+         something open.",
     ),
     ("failed", "calls that returned an error", "//! System calls that returned an error."),
     (
         "FILE",
         "file of a request",
-        "//! File whose data a request carries, where the tracer knew it (`snoop --files`); `-` if not.",
+        "//! File whose data a request carries, where the tracer knew it (`snoop --files`); `-` if \
+         not.",
     ),
     (
         "floor",
@@ -272,17 +290,20 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "FUA",
         "forced unit access: on the medium when it completes",
-        "//! Force unit access: a write that must be on the medium before it completes (REQ_FUA of the kernel).",
+        "//! Force unit access: a write that must be on the medium before it completes (REQ_FUA of \
+         the kernel).",
     ),
     (
         "HEALTHY",
         "the device is as fast as its class",
-        "//! The mean latency is near the healthy service time, few I/Os are much slower, and nothing else is wrong (`iowhy explain healthy`).",
+        "//! The mean latency is near the healthy service time, few I/Os are much slower, and \
+         nothing else is wrong (`iowhy explain healthy`).",
     ),
     (
         "healthy service time",
         "what a healthy device needs for it",
-        "//! Time that a healthy device of this class needs for the same request at queue depth 1, in ms (S0). Nine values from fast to slow are tried.",
+        "//! Time that a healthy device of this class needs for the same request at queue depth 1, \
+         in ms (S0). Nine values from fast to slow are tried.",
     ),
     (
         "I/Os",
@@ -308,7 +329,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "in flight",
         "issued and not completed",
-        "//! Requests that were issued and have not completed (Documentation/admin-guide/iostats.rst).",
+        "//! Requests that were issued and have not completed \
+         (Documentation/admin-guide/iostats.rst).",
     ),
     (
         "inputs",
@@ -318,12 +340,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "Intensity",
         "heat map of the time waited",
-        "//! Heat map coloured by time waited per second: a few slow I/Os are as visible as many fast ones. `iowhy map`.",
+        "//! Heat map coloured by time waited per second: a few slow I/Os are as visible as many \
+         fast ones. `iowhy map`.",
     ),
     (
         "journal",
         "log of a file system, written at fsync",
-        "//! Log of a file system that is written before the changes. On ext4 the thread `jbd2/DEVICE` commits it for each fsync; the program waits for it.",
+        "//! Log of a file system that is written before the changes. On ext4 the thread \
+         `jbd2/DEVICE` commits it for each fsync; the program waits for it.",
     ),
     ("kB/s", "KiB read and written per second", "//! KiB read and written per second."),
     (
@@ -346,12 +370,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "level",
         "how detailed an input is: A to E",
-        "//! How detailed an input is: A averages, B histograms, C a line per I/O, D traced requests, E system evidence. A rough input limits the confidence.",
+        "//! How detailed an input is: A averages, B histograms, C a line per I/O, D traced \
+         requests, E system evidence. A rough input limits the confidence.",
     ),
     (
         "likely",
         "confidence of 60 to 79 %",
-        "//! The word for a confidence of 60 to 79 %; from 80 % `very likely`, from 95 % `nearly certain`.",
+        "//! The word for a confidence of 60 to 79 %; from 80 % `very likely`, from 95 % `nearly \
+         certain`.",
     ),
     (
         "limit",
@@ -381,7 +407,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "mount",
         "mount point of a file system",
-        "//! Mount point of the device or partition of an I/O; `below /srv` is a device on which that file system lies. `--by mount`.",
+        "//! Mount point of the device or partition of an I/O; `below /srv` is a device on which \
+         that file system lies. `--by mount`.",
     ),
     (
         "mount point",
@@ -396,7 +423,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "nats",
         "unit of the weight of evidence",
-        "//! Unit of evidence: the natural logarithm of how many times likelier the number is with this cause than without it. 0.7 nats double the odds, 2.3 nats are ten times.",
+        "//! Unit of evidence: the natural logarithm of how many times likelier the number is with \
+         this cause than without it. 0.7 nats double the odds, 2.3 nats are ten times.",
     ),
     (
         "nearly certain",
@@ -406,12 +434,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "next",
         "what to do",
-        "//! Steps in the order in which to take them: the probe that decides, the repair, the capture that shows more.",
+        "//! Steps in the order in which to take them: the probe that decides, the repair, the \
+         capture that shows more.",
     ),
     (
         "NO VERDICT",
         "not enough evidence for a cause",
-        "//! No cause reached 60 % confidence; `seen` has what was found and `next` the capture that decides (`iowhy explain insufficient`).",
+        "//! No cause reached 60 % confidence; `seen` has what was found and `next` the capture \
+         that decides (`iowhy explain insufficient`).",
     ),
     (
         "not returned",
@@ -475,7 +505,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "process",
         "program that sent an I/O",
-        "//! Name of the program that sent an I/O; for buffered writes, of who writes the pages back. `--by process`.",
+        "//! Name of the program that sent an I/O; for buffered writes, of who writes the pages \
+         back. `--by process`.",
     ),
     (
         "program",
@@ -485,17 +516,21 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "Q2C",
         "from queue to completion: total latency",
-        "//! Time from the queueing of a request to its completion (events Q and C of blktrace, btt(1)): Q2D and D2C together.",
+        "//! Time from the queueing of a request to its completion (events Q and C of blktrace, \
+         btt(1)): Q2D and D2C together.",
     ),
     (
         "Q2D",
         "from queue to issue: waiting in the host",
-        "//! Time from the queueing of a request to its issue to the driver (events Q and D of blktrace, btt(1)): merging, the scheduler,\n//! a full queue of the device. `hist --stage queue`.",
+        "//! Time from the queueing of a request to its issue to the driver (events Q and D of \
+         blktrace, btt(1)): merging, the scheduler,\n//! a full queue of the device. `hist --stage \
+         queue`.",
     ),
     (
         "QD",
         "queue depth",
-        "//! Queue depth: number of requests in flight on the device at once. By Little's law it equals I/Os per second times latency in seconds.",
+        "//! Queue depth: number of requests in flight on the device at once. By Little's law it \
+         equals I/Os per second times latency in seconds.",
     ),
     ("quantity", "what was measured", "//! What was measured, in a table of evidence. `why -v`."),
     (
@@ -512,7 +547,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "r_await",
         "mean latency of reads, ms",
-        "//! Mean time from the start of a read to its completion in ms, queue included (iostat(1)).",
+        "//! Mean time from the start of a read to its completion in ms, queue included \
+         (iostat(1)).",
     ),
     ("rareq-sz", "mean size of a read, KiB", "//! Mean size of a read in KiB (iostat(1))."),
     (
@@ -524,7 +560,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "recorded",
         "since when, how often",
-        "//! Since when the recorder has had this verdict on this device, and how often in 24 hours.",
+        "//! Since when the recorder has had this verdict on this device, and how often in 24 \
+         hours.",
     ),
     (
         "reported",
@@ -556,22 +593,26 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "rwbs",
         "the letters of an operation and its flags",
-        "//! Letters of a request: R read, W write, D discard, F flush (before) or FUA (after), S synchronous, A read-ahead, M metadata\n//! (blk_fill_rwbs of the kernel).",
+        "//! Letters of a request: R read, W write, D discard, F flush (before) or FUA (after), S \
+         synchronous, A read-ahead, M metadata\n//! (blk_fill_rwbs of the kernel).",
     ),
     (
         "S0",
         "healthy service time",
-        "//! Time that a healthy device of this class needs for the same request at queue depth 1, in ms: the healthy service time.",
+        "//! Time that a healthy device of this class needs for the same request at queue depth 1, \
+         in ms: the healthy service time.",
     ),
     (
         "sampled",
         "counters, or a part of the I/Os",
-        "//! Counters read at intervals; of single I/Os: only slow ones and a part of the others are kept, the rest is counted.",
+        "//! Counters read at intervals; of single I/Os: only slow ones and a part of the others \
+         are kept, the rest is counted.",
     ),
     (
         "SECTOR",
         "first sector of a request",
-        "//! First sector of a request, in units of 512 bytes from the start of the disk (biosnoop).",
+        "//! First sector of a request, in units of 512 bytes from the start of the disk \
+         (biosnoop).",
     ),
     (
         "seen",
@@ -581,12 +622,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "service time",
         "time that the device works on a request",
-        "//! Time that the device works on one request, without the wait for those before it: completion minus the later of issue and the completion before it.",
+        "//! Time that the device works on one request, without the wait for those before it: \
+         completion minus the later of issue and the completion before it.",
     ),
     (
         "severe",
         "greatest severity",
-        "//! Severity of a cause for which programs wait most of the time; `impact` has the numbers.",
+        "//! Severity of a cause for which programs wait most of the time; `impact` has the \
+         numbers.",
     ),
     (
         "severity",
@@ -601,13 +644,15 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "sigma",
         "standard deviations from chance",
-        "//! How many standard deviations a number is from what chance gives: 3 happen once in 700 times on one side.",
+        "//! How many standard deviations a number is from what chance gives: 3 happen once in 700 \
+         times on one side.",
     ),
     ("size", "bytes of a request", "//! Bytes of a request. `--size`, `--by size`."),
     (
         "slowest",
         "the I/Os with the longest latency",
-        "//! The I/Os with the longest latency, each with its device, operation, size, program and time. `iowhy top`.",
+        "//! The I/Os with the longest latency, each with its device, operation, size, program and \
+         time. `iowhy top`.",
     ),
     (
         "source",
@@ -617,12 +662,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "stage",
         "part of a request's life",
-        "//! Part of the life of a request that a latency covers: B2Q, Q2D, D2C or Q2C (Q2D and D2C together). `--stage`.",
+        "//! Part of the life of a request that a latency covers: B2Q, Q2D, D2C or Q2C (Q2D and \
+         D2C together). `--stage`.",
     ),
     (
         "state",
         "state of a task: D or S",
-        "//! State of a task in /proc: D waits in the kernel and cannot be interrupted, S sleeps until an event. `iowhy waits --state`.",
+        "//! State of a task in /proc: D waits in the kernel and cannot be interrupted, S sleeps \
+         until an event. `iowhy waits --state`.",
     ),
     (
         "sure",
@@ -649,7 +696,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "thinned",
         "slow I/Os and a sample of the others",
-        "//! Every I/O was seen; slow ones and a sample of the others are kept one by one, all others are counted in histograms.",
+        "//! Every I/O was seen; slow ones and a sample of the others are kept one by one, all \
+         others are counted in histograms.",
     ),
     (
         "threshold",
@@ -686,12 +734,14 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "usual",
         "latency usual at this hour",
-        "//! The median latency compared with the one learned for this device and hour (UTC) by the recorder.",
+        "//! The median latency compared with the one learned for this device and hour (UTC) by \
+         the recorder.",
     ),
     (
         "V-test",
         "test for latencies on steps",
-        "//! Test whether latencies lie on whole steps, such as revolutions (Mardia and Jupp 2000): u in sigma; beyond 3.1 chance is less than 1 in 1,000.",
+        "//! Test whether latencies lie on whole steps, such as revolutions (Mardia and Jupp \
+         2000): u in sigma; beyond 3.1 chance is less than 1 in 1,000.",
     ),
     (
         "verdict",
@@ -703,13 +753,15 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "volume",
         "logical volume, array or mapped device",
-        "//! Name of a volume above a device: LVM, md, device mapper, zvol, multipath. `--by volume`.",
+        "//! Name of a volume above a device: LVM, md, device mapper, zvol, multipath. `--by \
+         volume`.",
     ),
     ("w/s", "writes completed per second", "//! Writes that completed per second (iostat(1))."),
     (
         "w_await",
         "mean latency of writes, ms",
-        "//! Mean time from the start of a write to its completion in ms, queue included (iostat(1)).",
+        "//! Mean time from the start of a write to its completion in ms, queue included \
+         (iostat(1)).",
     ),
     (
         "waited",
@@ -736,19 +788,22 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "who",
         "program with the longest waits",
-        "//! Program that waited longest in an incident, and its pod, container or unit. `iowhy incidents`.",
+        "//! Program that waited longest in an incident, and its pod, container or unit. `iowhy \
+         incidents`.",
     ),
     (
         "who waits",
         "programs with the longest waits",
-        "//! Programs and their control groups with their share of the time that all I/Os waited. A flush counts for the process that requested it.",
+        "//! Programs and their control groups with their share of the time that all I/Os waited. \
+         A flush counts for the process that requested it.",
     ),
     ("wkB/s", "KiB written per second", "//! KiB written per second (iostat(1))."),
     ("wMB/s", "MB written per second", "//! Megabytes (1,000,000 bytes) written per second."),
     (
         "write-back",
         "dirty pages written later by the kernel",
-        "//! The kernel writes dirty pages later, in `kworker` threads: the program that made them dirty does not send these I/Os. `load.writeback` names the programs.",
+        "//! The kernel writes dirty pages later, in `kworker` threads: the program that made them \
+         dirty does not send these I/Os. `load.writeback` names the programs.",
     ),
     (
         "wrong if",

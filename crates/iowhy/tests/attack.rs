@@ -2,6 +2,8 @@
 //! command that reads and every target of `convert`.
 
 #[path = "../../lab/src/attack.rs"]
+// Modules of a library.
+#[allow(unreachable_pub)]
 mod lab;
 
 use std::path::Path;

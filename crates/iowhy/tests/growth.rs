@@ -4,6 +4,8 @@
 #![allow(dead_code)]
 
 #[path = "../../lab/src/growth.rs"]
+// Modules of a library.
+#[allow(unreachable_pub)]
 mod lab;
 
 use std::path::Path;

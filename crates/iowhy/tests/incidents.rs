@@ -69,19 +69,19 @@ impl Drop for Planted {
     }
 }
 
-pub fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64
 }
 
 /// `20261128T231500Z`, as the store names incidents.
-pub fn stamp(at_s: i64) -> String {
+pub(crate) fn stamp(at_s: i64) -> String {
     let mut date = Command::new("date");
     let output = date.args(["-u", "-d", &format!("@{at_s}"), "+%Y%m%dT%H%M%SZ"]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
 
 /// This many seconds of reads of two disks.
-pub fn seconds(from_s: i64, count: i64) -> Vec<u8> {
+pub(crate) fn seconds(from_s: i64, count: i64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), 0);
     let source = Source::new("block-trace", "live", Level::B);
     writer.begin(Source { sampling: Sampling::Traced, ..source });

@@ -41,7 +41,7 @@ fn host(name: &str) -> PathBuf {
 
 /// Its I/Os as those of a database in a pod, on a volume over an array, in a file that is removed
 /// in the end.
-pub struct Capture(pub PathBuf);
+pub(crate) struct Capture(pub PathBuf);
 
 impl Drop for Capture {
     fn drop(&mut self) {
@@ -49,14 +49,14 @@ impl Drop for Capture {
     }
 }
 
-pub fn capture(name: &str) -> Capture {
+pub(crate) fn capture(name: &str) -> Capture {
     let place = std::env::temp_dir().join(format!("iowhy-names-{name}-{}", std::process::id()));
     emit(name, None, &mut std::fs::File::create(&place).unwrap());
     Capture(place)
 }
 
 /// The same into any file; with the time of day at which it began, if that is to be known.
-pub fn emit<W: std::io::Write>(name: &str, began_ns: Option<i64>, out: &mut W) {
+pub(crate) fn emit<W: std::io::Write>(name: &str, began_ns: Option<i64>, out: &mut W) {
     let mut dusty = Recording::new();
     iowhy_read::scan("dusty", &mut DUSTY.as_bytes(), None, &mut dusty).unwrap();
     let mut writer = Writer::new(out, 7);

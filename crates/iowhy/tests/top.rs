@@ -12,13 +12,13 @@ use crate::rig::{Loop, can_run};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_iowhy");
 
 /// A terminal in which a command runs.
-pub struct Terminal {
+pub(crate) struct Terminal {
     server: String,
 }
 
 impl Terminal {
     /// Starts the command; `None` where there is no tmux. The shell says `end STATUS` after it.
-    pub fn run(name: &str, (columns, rows): (u16, u16), command: &str) -> Option<Terminal> {
+    pub(crate) fn run(name: &str, (columns, rows): (u16, u16), command: &str) -> Option<Terminal> {
         let command =
             format!("{PROGRAM} {command}; echo end $?; stty -a | grep -o '[-]*icanon'; cat");
         Terminal::of(name, (columns, rows), &command)
@@ -51,16 +51,16 @@ impl Terminal {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    pub fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    pub fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
     /// Waits until the screen satisfies something.
-    pub fn wait(&self, what: &str, until: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait(&self, what: &str, until: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let screen = self.screen();
@@ -72,7 +72,7 @@ impl Terminal {
         }
     }
 
-    pub fn wait_for(&self, text: &str) -> String {
+    pub(crate) fn wait_for(&self, text: &str) -> String {
         self.wait(text, |screen| screen.contains(text))
     }
 

@@ -100,7 +100,8 @@ pub fn held() -> Result<String, String> {
     };
     let mut out = String::from(
         "## Confidence of first answers, and how many named the right side\n\n\
-         | confidence | as stated | right | by the other collections | right | by the earlier ones | right |\n\
+         | confidence | as stated | right | by the other collections | right | by the earlier ones \
+         | right |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let stated: Vec<f64> = answers.iter().map(|one| one.stated).collect();

@@ -36,7 +36,8 @@ fn blamed(each: usize) -> Result<String, String> {
     let all = blame(each)?;
     let mut out = format!(
         "## Healthy, load or device, {each} scenarios of each kind of worlds\n\n\
-         | shown | macro-F1, nobody overlooks | as felt | bar | HEALTHY headline over faulty devices | as felt | bar |\n\
+         | shown | macro-F1, nobody overlooks | as felt | bar | HEALTHY headline over faulty \
+         devices | as felt | bar |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     for shown in SHOWN {
@@ -101,7 +102,8 @@ fn first_meetings() -> Result<String, String> {
     collections.dedup();
     let mut out = String::from(
         "## Screens of captures that nobody had seen, graded once\n\n\
-         | collection | captures | right and useful | right, but weak | rightly open | open, though answerable | wrong | unread | \
+         | collection | captures | right and useful | right, but weak | rightly open | open, \
+         though answerable | wrong | unread | \
          0.6 or more | mean confidence | on the right side | wrong |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
@@ -152,7 +154,8 @@ fn held_back() -> Result<String, String> {
     }
     let mut out = String::from(
         "## First answers by what held them back\n\n\
-         | verdict | doubt, limit or clause | answers | mean confidence | on the right side | wrong | open |\n\
+         | verdict | doubt, limit or clause | answers | mean confidence | on the right side | \
+         wrong | open |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for ((verdict, why), met) in reasons.iter().filter(|(_, met)| met.len() >= OFTEN) {
@@ -186,8 +189,10 @@ fn message(cases: &[PublishedCase]) -> String {
     let answers: Vec<(char, f64, bool)> =
         published.filter_map(|case| case.reported().aloud()).collect();
     let mut out = String::from(
-        "## Answers to published captures at 0.6 or more, and how many are right (training data)\n\n\
-         | given | confidence | answers | mean confidence | right |\n| --- | --- | --- | --- | --- |\n",
+        "## Answers to published captures at 0.6 or more, and how many are right (training \
+         data)\n\n\
+         | given | confidence | answers | mean confidence | right |\n| --- | --- | --- | --- | --- \
+         |\n",
     );
     for (given, levels) in GIVEN {
         for bin in BINS.windows(2) {

@@ -70,7 +70,8 @@ const KINDS: &[Kind] = &[
             let (a, b) = (random.place(999), random.place(999));
             format!(
                 "disk = sd{}\n     usecs               : count     distribution\n       \
-                 256 -> 511        : {a}       |****|\n       512 -> 1023       : {b}       |**|\n\n",
+                 256 -> 511        : {a}       |****|\n       512 -> 1023       : {b}       \
+                 |**|\n\n",
                 letter(k)
             )
         },
@@ -97,7 +98,8 @@ const KINDS: &[Kind] = &[
         head: "",
         each: |k, random| {
             format!(
-                "{{\"time\": \"{k}\", \"disk\": {{\"name\": \"sda\", \"reads\": {k}, \"text\": \"{}\"}}}}\n",
+                "{{\"time\": \"{k}\", \"disk\": {{\"name\": \"sda\", \"reads\": \
+                 {k}, \"text\": \"{}\"}}}}\n",
                 words(random, 5)
             )
         },

@@ -52,7 +52,8 @@ pub fn learned(cases: usize, each: usize, seed: u64) -> Result<String, String> {
     shared_out(&mut rows);
     let verdicts: BTreeSet<&str> = rows.iter().map(|row| row.verdict).collect();
     let mut out = String::from(
-        "| verdict | findings | right | said, as stated | log loss left out: as stated | learned |\n\
+        "| verdict | findings | right | said, as stated | log loss left out: as stated | learned \
+         |\n\
          | --- | --- | --- | --- | --- | --- |\n",
     );
     let mut clauses = String::from(
@@ -142,7 +143,8 @@ fn at_first_meetings(rows: &[Row]) -> Result<String, String> {
     }
     let n = f64::from(count.max(1));
     Ok(format!(
-        "First meetings, {count} answers with clauses: log loss {:.3} as stated, {:.3} with what was \
+        "First meetings, {count} answers with clauses: log loss {:.3} as stated, {:.3} with what \
+         was \
          learned from the rest, {:.3} with one factor and one shift for all clauses, learned from \
          the first meetings of the other collections\n",
         stated / n,

@@ -205,8 +205,10 @@ mod tests {
 
     #[test]
     fn a_scenario_is_read_as_it_is_written() {
-        let text = "# All of a family.\nretry/one\n    # Why it is here.\n    disk rotational\n    fault retry=0.4\n    \
-                    beside 2 healthy\n    load read:128K\n    seconds 8\n    expected device.retry device.slow\n    \
+        let text = "# All of a family.\nretry/one\n    # Why it is here.\n    disk rotational\n    \
+                    fault retry=0.4\n    \
+                    beside 2 healthy\n    load read:128K\n    seconds 8\n    expected device.retry \
+                    device.slow\n    \
                     figure rpm 7200\n    quick\n";
         let all = parse(text).unwrap();
         assert_eq!(all.len(), 1);

@@ -8,7 +8,7 @@ use crate::object_names::names_of;
 
 /// What the tracer needs to know about the kernel before it is loaded.
 #[derive(Clone, Debug)]
-pub struct KernelShape {
+pub(crate) struct KernelShape {
     /// The available tracepoints that the tracer can use: (tracepoint, program).
     pub tracepoints: Vec<(&'static str, &'static str)>,
     /// Those for bios: (tracepoint, program); empty if one of the two is missing.
@@ -43,7 +43,7 @@ pub struct KernelShape {
 
 /// Where the flags of a request sit in its `cmd_flags`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CommandFlags {
+pub(crate) struct CommandFlags {
     /// `REQ_SYNC`.
     pub sync: u32,
     /// `REQ_META`.
@@ -58,7 +58,7 @@ pub struct CommandFlags {
 
 impl CommandFlags {
     /// The bit of each of our flags.
-    pub fn pairs(self) -> [(u32, Flags); 5] {
+    pub(crate) fn pairs(self) -> [(u32, Flags); 5] {
         [
             (self.sync, Flags::SYNC),
             (self.meta, Flags::META),
@@ -69,12 +69,12 @@ impl CommandFlags {
     }
 
     /// The bits of a write that requests a flush.
-    pub fn of_flushes(self) -> u32 {
+    pub(crate) fn of_flushes(self) -> u32 {
         self.preflush | self.fua
     }
 
     /// Converts our flags to the kernel's bits.
-    pub fn bits(self, flags: Flags) -> u32 {
+    pub(crate) fn bits(self, flags: Flags) -> u32 {
         let set = self.pairs().into_iter().filter(|(_, flag)| flags.has(*flag));
         set.fold(0, |bits, (bit, _)| bits | bit)
     }
@@ -106,7 +106,7 @@ impl KernelShape {
     ///
     /// # Errors
     /// If a tracepoint is missing that the tracer cannot do without.
-    pub fn of(types: &KernelTypes) -> Result<KernelShape, Error> {
+    pub(crate) fn of(types: &KernelTypes) -> Result<KernelShape, Error> {
         let has = |name: &str| types.tracepoint_arguments(name).is_some();
         if let Some((missing, _)) = NEEDED.iter().find(|(name, _)| !has(name)) {
             return Err(Error::Kernel {
@@ -151,7 +151,7 @@ impl KernelShape {
     }
 
     /// Whether the time between start and issue is known.
-    pub fn sees_queue(&self) -> bool {
+    pub(crate) fn sees_queue(&self) -> bool {
         self.start_is_seen || self.start_in_request
     }
 }

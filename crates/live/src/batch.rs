@@ -25,7 +25,7 @@ struct BatchAttributes {
 
 /// An array with a value for each processor.
 #[derive(Debug)]
-pub struct PerCpuTable {
+pub(crate) struct PerCpuTable {
     descriptor: OwnedFd,
     entries: u32,
     /// Words of an entry: its values on all processors.
@@ -34,7 +34,7 @@ pub struct PerCpuTable {
 
 impl PerCpuTable {
     /// A table whose values have this many words; `None` if they do not, or if that is unknown.
-    pub fn new(table: &MapData, words: usize) -> Option<PerCpuTable> {
+    pub(crate) fn new(table: &MapData, words: usize) -> Option<PerCpuTable> {
         let about = table.info().ok()?;
         let cpus = aya::util::nr_cpus().ok()?;
         let fits = about.map_type().ok()? == aya::maps::MapType::PerCpuArray
@@ -44,13 +44,13 @@ impl PerCpuTable {
     }
 
     /// Words of an entry: its values on all processors, one after the other.
-    pub fn words(&self) -> usize {
+    pub(crate) fn words(&self) -> usize {
         self.words
     }
 
     /// Fills `values` with the entries from `first` on; `None` if the kernel refuses: per-CPU
     /// arrays can be read so since 5.13 (f008d732ab18).
-    pub fn read(&self, first: u32, values: &mut [u64]) -> Option<()> {
+    pub(crate) fn read(&self, first: u32, values: &mut [u64]) -> Option<()> {
         let count = u32::try_from(values.len() / self.words).ok()?;
         if count == 0 || first.checked_add(count).is_none_or(|end| end > self.entries) {
             return None;

@@ -21,15 +21,15 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_t
 names_of!($ BLOCK_TRACE);
 
 /// Operations, numbered by the programs as in `Op::ALL`.
-pub const OPS: u32 = 5;
+pub(crate) const OPS: u32 = 5;
 /// Stages: Q2D, D2C, Q2C.
-pub const STAGES: u32 = 3;
+pub(crate) const STAGES: u32 = 3;
 /// Stages with the time before the request: B2Q is the fourth.
-pub const STAGES_WITH_BEFORE: u32 = 4;
+pub(crate) const STAGES_WITH_BEFORE: u32 = 4;
 /// Kinds of request counts.
-pub const REQUEST_COUNTS: usize = 14;
+pub(crate) const REQUEST_COUNTS: usize = 14;
 /// Sum, min, max and epoch of a histogram, then its buckets.
-pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
+pub(crate) const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// A tracepoint and the program for it.
 type Attachment = (&'static str, &'static str);
 
@@ -41,7 +41,7 @@ const CELLS: u32 = 16;
 
 /// Settings of the programs, fixed when they are loaded.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Use the times that the kernel keeps in each request, with one program.
     pub kernel_times: bool,
     /// In addition: at times the exact tracer instead ([`Programs::take_turn`]).
@@ -88,14 +88,14 @@ pub struct Settings {
 
 /// Kernel memory of one device's histograms for this many stages, on all possible CPUs, bytes:
 /// `counted` of `bpf/tables.h`, two banks.
-pub fn bytes_of_a_row(stages: u32) -> usize {
+pub(crate) fn bytes_of_a_row(stages: u32) -> usize {
     let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
     (2 * OPS * stages) as usize * HISTOGRAM_WORDS * size_of::<u64>() * cpus
 }
 
 impl Settings {
     /// Stages with separate histograms.
-    pub fn stages(&self) -> u32 {
+    pub(crate) fn stages(&self) -> u32 {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
     }
 
@@ -118,7 +118,7 @@ impl Settings {
 }
 
 /// The loaded and attached programs; dropping it detaches and unloads them.
-pub struct Programs {
+pub(crate) struct Programs {
     // Dropped first, so that nothing writes into maps that are being freed.
     ebpf: Option<Ebpf>,
     always: Vec<Attachment>,
@@ -143,11 +143,11 @@ pub struct Programs {
 
 /// Disks without a number in /sys: each number with the kernel's name.
 #[derive(Debug)]
-pub struct HiddenNames(HashMap<MapData, u32, [u64; 4]>);
+pub(crate) struct HiddenNames(HashMap<MapData, u32, [u64; 4]>);
 
 impl HiddenNames {
     /// The name of a disk.
-    pub fn of(&self, number: u32) -> Option<String> {
+    pub(crate) fn of(&self, number: u32) -> Option<String> {
         let letters = self.0.get(&number, 0).ok()?;
         let bytes: Vec<u8> = letters.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -156,7 +156,7 @@ impl HiddenNames {
     }
 
     /// The numbers of all disks seen.
-    pub fn numbers(&self) -> Vec<u32> {
+    pub(crate) fn numbers(&self) -> Vec<u32> {
         self.0.keys().flatten().collect()
     }
 }
@@ -169,7 +169,7 @@ impl std::fmt::Debug for Programs {
 
 impl Programs {
     /// The names of disks that were seen but are not in the device table; each is returned once.
-    pub fn take_names(&mut self) -> Option<HiddenNames> {
+    pub(crate) fn take_names(&mut self) -> Option<HiddenNames> {
         self.names.take().map(HiddenNames)
     }
 
@@ -177,7 +177,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn load(shape: &KernelShape, settings: &Settings) -> Result<Programs, Error> {
+    pub(crate) fn load(shape: &KernelShape, settings: &Settings) -> Result<Programs, Error> {
         let mut loader = bare_loader();
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let number = |yes: bool| u32::from(yes);
@@ -300,7 +300,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn attach(&mut self) -> Result<(), Error> {
+    pub(crate) fn attach(&mut self) -> Result<(), Error> {
         let Some(ebpf) = &mut self.ebpf else { return Ok(()) };
         for (_, name) in &self.always {
             program(ebpf, name)?.attach().map_err(refused)?;
@@ -313,7 +313,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn take_turn(&mut self, exact: bool) -> Result<(), Error> {
+    pub(crate) fn take_turn(&mut self, exact: bool) -> Result<(), Error> {
         if exact == (self.exact_since > 0) || !self.takes_turns() {
             return Ok(());
         }
@@ -347,12 +347,12 @@ impl Programs {
     }
 
     /// Whether the exact tracer has its turns.
-    pub fn takes_turns(&self) -> bool {
+    pub(crate) fn takes_turns(&self) -> bool {
         !self.besides.is_empty()
     }
 
     /// Detaches and unloads the programs; their tables can still be read.
-    pub fn detach(&mut self) {
+    pub(crate) fn detach(&mut self) {
         self.ebpf = None;
     }
 
@@ -360,7 +360,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn set_device(
+    pub(crate) fn set_device(
         &mut self,
         place: u32,
         number: u32,
@@ -375,7 +375,7 @@ impl Programs {
 
     /// Nanoseconds spent in the programs and their number of runs, if the kernel counts them
     /// (`kernel.bpf_stats_enabled`).
-    pub fn time_spent(&self) -> (u64, u64) {
+    pub(crate) fn time_spent(&self) -> (u64, u64) {
         let Some(ebpf) = &self.ebpf else { return (0, 0) };
         let known = ebpf.programs().filter_map(|(_, program)| program.info().ok());
         known.fold((0, 0), |(ns, runs), program| {
@@ -384,7 +384,7 @@ impl Programs {
     }
 
     /// The descriptors of the programs.
-    pub fn descriptors(&self) -> Vec<RawFd> {
+    pub(crate) fn descriptors(&self) -> Vec<RawFd> {
         let programs = self.ebpf.iter().flat_map(Ebpf::programs);
         programs.filter_map(|(_, it)| Some(it.fd().ok()?.as_fd().as_raw_fd())).collect()
     }
@@ -394,7 +394,11 @@ impl Programs {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn counts(&self, first: u32, rows: u32) -> Result<Vec<[u64; REQUEST_COUNTS]>, Error> {
+    pub(crate) fn counts(
+        &self,
+        first: u32,
+        rows: u32,
+    ) -> Result<Vec<[u64; REQUEST_COUNTS]>, Error> {
         let (mut keys, end) = (first * OPS, (first + rows) * OPS);
         let mut found = Vec::with_capacity((rows * OPS) as usize);
         if let Some(table) = &self.all_tallied {
@@ -423,7 +427,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn histograms(&self, key: u32) -> Result<Vec<[u64; HISTOGRAM_WORDS]>, Error> {
+    pub(crate) fn histograms(&self, key: u32) -> Result<Vec<[u64; HISTOGRAM_WORDS]>, Error> {
         Ok(self.counted.get(&key, 0).map_err(broke)?.to_vec())
     }
 
@@ -431,7 +435,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub fn set_epoch(&mut self, epoch: u64) -> Result<(), Error> {
+    pub(crate) fn set_epoch(&mut self, epoch: u64) -> Result<(), Error> {
         self.epoch = epoch;
         self.write_clock()
     }
@@ -440,7 +444,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub fn write_clock(&mut self) -> Result<(), Error> {
+    pub(crate) fn write_clock(&mut self) -> Result<(), Error> {
         let now = clock::now().ns().unsigned_abs();
         self.epochs.set(0, [self.epoch, now, self.exact_since], 0).map_err(broke)
     }
@@ -450,7 +454,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub fn set_thinning(
+    pub(crate) fn set_thinning(
         &mut self,
         row: u32,
         op: u32,
@@ -461,7 +465,7 @@ impl Programs {
     }
 
     /// Passes on the records in the ring, with the table of stacks by number.
-    pub fn drain(&mut self, mut take: impl FnMut(&[u8], &dyn Fn(u32) -> Vec<u64>)) {
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&[u8], &dyn Fn(u32) -> Vec<u64>)) {
         let traces = &self.traces;
         let frames = |id: u32| match traces.get(&id, 0) {
             Ok(stack) => stack.frames().iter().map(|frame| frame.ip).collect(),
@@ -476,7 +480,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn in_flight(&self) -> Result<Vec<OpenSlot>, Error> {
+    pub(crate) fn in_flight(&self) -> Result<Vec<OpenSlot>, Error> {
         let mut found = Vec::new();
         for set in self.slots.iter() {
             found.extend(slots::unended(&set.map_err(broke)?));

@@ -6,7 +6,7 @@
 use crate::Error;
 
 /// Where the running kernel keeps it.
-pub const PATH: &str = "/sys/kernel/btf/vmlinux";
+pub(crate) const PATH: &str = "/sys/kernel/btf/vmlinux";
 
 // Kinds, from include/uapi/linux/btf.h.
 const INT: u32 = 1;
@@ -25,7 +25,7 @@ const ENUM64: u32 = 19;
 
 /// The types of a kernel.
 #[derive(Debug)]
-pub struct KernelTypes {
+pub(crate) struct KernelTypes {
     bytes: Vec<u8>,
     strings: usize,
     types: Vec<Type>,
@@ -45,7 +45,7 @@ impl KernelTypes {
     /// Reads the running kernel's types.
     ///
     /// # Errors If the kernel has none, or in an unknown format.
-    pub fn read() -> Result<KernelTypes, Error> {
+    pub(crate) fn read() -> Result<KernelTypes, Error> {
         let bytes = std::fs::read(PATH).map_err(|_| Error::Kernel {
             what: format!("the kernel provides no type information (`{PATH}` is missing)"),
         })?;
@@ -55,7 +55,7 @@ impl KernelTypes {
     }
 
     /// Reads types from bytes; `None` if they are cut short or of an unknown kind.
-    pub fn parse(bytes: Vec<u8>) -> Option<KernelTypes> {
+    pub(crate) fn parse(bytes: Vec<u8>) -> Option<KernelTypes> {
         let (header, types_at) = (word(&bytes, 4)? as usize, word(&bytes, 8)? as usize);
         let (types_len, strings_at) = (word(&bytes, 12)? as usize, word(&bytes, 16)? as usize);
         // The magic number, in the byte order of this machine.
@@ -84,7 +84,7 @@ impl KernelTypes {
     }
 
     /// How many arguments a tracepoint hands to a program; `None` if the kernel does not have it.
-    pub fn tracepoint_arguments(&self, tracepoint: &str) -> Option<usize> {
+    pub(crate) fn tracepoint_arguments(&self, tracepoint: &str) -> Option<usize> {
         let name = format!("btf_trace_{tracepoint}");
         let typedef = self.find(TYPEDEF, &name)?;
         let pointer = self.types.get(typedef.size as usize)?;
@@ -95,18 +95,18 @@ impl KernelTypes {
     }
 
     /// Whether a struct has a member of that name, not looking into unnamed members.
-    pub fn has_member(&self, structure: &str, member: &str) -> bool {
+    pub(crate) fn has_member(&self, structure: &str, member: &str) -> bool {
         let Some(found) = self.find(STRUCT, structure) else { return false };
         (0..found.members).any(|place| self.name_is_at(found.at + 12 * place, member))
     }
 
     /// Whether the kernel has a function of that name.
-    pub fn has_function(&self, name: &str) -> bool {
+    pub(crate) fn has_function(&self, name: &str) -> bool {
         self.find(FUNCTION, name).is_some()
     }
 
     /// The value of a constant of any enumeration.
-    pub fn constant(&self, name: &str) -> Option<u32> {
+    pub(crate) fn constant(&self, name: &str) -> Option<u32> {
         let enumerations = self.types.iter().filter(|known| known.kind == ENUM);
         enumerations
             .flat_map(|known| (0..known.members).map(|place| known.at + 8 * place))

@@ -25,11 +25,11 @@ const BUCKETS: usize = 8 + 27 * 8 + 1;
 const GROUP_WORDS: usize = BUCKETS + 7;
 
 /// The name of those whose process is not known; their number is 0.
-pub const OTHERS: &str = "(others)";
+pub(crate) const OTHERS: &str = "(others)";
 
 /// Counts of one process and kind since the beginning.
 #[derive(Clone, PartialEq, Debug)]
-pub struct CallLatency {
+pub(crate) struct CallLatency {
     /// The process; 0: all for whom the kernel had no room of their own.
     pub pid: u32,
     /// The kind, as the program numbers it.
@@ -49,7 +49,7 @@ pub struct CallLatency {
 impl CallLatency {
     /// Counts since an earlier reading of the same; `None` if nothing. Minimum and maximum are
     /// known since the beginning only, so they are left out of later intervals.
-    pub fn since(&self, earlier: Option<&CallLatency>) -> Option<Histogram> {
+    pub(crate) fn since(&self, earlier: Option<&CallLatency>) -> Option<Histogram> {
         let Some(earlier) = earlier else { return Some(self.histogram.clone()) };
         let (now, before) = (self.histogram.counts(), earlier.histogram.counts());
         let new: Vec<u64> =
@@ -74,7 +74,7 @@ pub struct Callers {
 }
 
 /// The same in the form of `bpf/callers.h`.
-pub struct CallerGlobals {
+pub(crate) struct CallerGlobals {
     only_pid: u32,
     own_pid: u32,
     only_comm: [u8; 16],
@@ -83,7 +83,7 @@ pub struct CallerGlobals {
 
 impl CallerGlobals {
     /// The constants for these callers.
-    pub fn of(whom: &Callers) -> CallerGlobals {
+    pub(crate) fn of(whom: &Callers) -> CallerGlobals {
         let mut only_comm = [0u8; 16];
         let name = whom.comm.as_deref().unwrap_or_default().as_bytes();
         // The kernel keeps fifteen bytes of a name.
@@ -93,12 +93,12 @@ impl CallerGlobals {
     }
 
     /// Whether process ids are those of the initial PID namespace.
-    pub fn see_all_processes(&self) -> bool {
+    pub(crate) fn see_all_processes(&self) -> bool {
         self.pids == PidNamespace::default()
     }
 
     /// Sets them before loading.
-    pub fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
+    pub(crate) fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
         loader
             .override_global(of_callers!("only_pid"), &self.only_pid, true)
             .override_global(of_callers!("own_pid"), &self.own_pid, true)
@@ -113,20 +113,20 @@ impl CallerGlobals {
 ///
 /// # Errors
 /// If the table cannot be read.
-pub fn missed(table: &PerCpuArray<MapData, u64>) -> Result<[u64; 2], Error> {
+pub(crate) fn missed(table: &PerCpuArray<MapData, u64>) -> Result<[u64; 2], Error> {
     let of =
         |why: u32| -> Result<u64, Error> { Ok(table.get(&why, 0).map_err(broke)?.iter().sum()) };
     Ok([of(0)?, of(1)?])
 }
 
 /// The name in a field of the kernel.
-pub fn name_in(bytes: &[u8]) -> String {
+pub(crate) fn name_in(bytes: &[u8]) -> String {
     let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
 }
 
 /// The tables of loaded programs.
-pub struct CallLatencies {
+pub(crate) struct CallLatencies {
     groups: [PerCpuHashMap<MapData, [u32; 3], [u64; GROUP_WORDS]>; 2],
     missed: PerCpuArray<MapData, u64>,
 }
@@ -136,7 +136,7 @@ impl CallLatencies {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn load(
+    pub(crate) fn load(
         object: &[u8],
         btf: &Btf,
         whom: &Callers,
@@ -170,7 +170,7 @@ impl CallLatencies {
     ///
     /// # Errors
     /// If a table cannot be read.
-    pub fn read(&self) -> Result<Vec<CallLatency>, Error> {
+    pub(crate) fn read(&self) -> Result<Vec<CallLatency>, Error> {
         let mut spans = Vec::new();
         for group in self.groups.iter().flat_map(PerCpuHashMap::iter) {
             let (key, cpus) = group.map_err(broke)?;
@@ -184,7 +184,7 @@ impl CallLatencies {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn missed(&self) -> Result<[u64; 2], Error> {
+    pub(crate) fn missed(&self) -> Result<[u64; 2], Error> {
         missed(&self.missed)
     }
 }

@@ -20,7 +20,7 @@ const DEPTH: usize = 32;
 
 /// Ids and paths of groups, read on demand.
 #[derive(Debug)]
-pub struct ControlGroups {
+pub(crate) struct ControlGroups {
     root: Option<PathBuf>,
     paths: HashMap<u64, String>,
     names: HashMap<u64, Name>,
@@ -31,13 +31,13 @@ pub struct ControlGroups {
 
 impl ControlGroups {
     /// Those of this machine; nothing is read before the first lookup.
-    pub fn new() -> ControlGroups {
+    pub(crate) fn new() -> ControlGroups {
         let (paths, names) = (HashMap::new(), HashMap::new());
         ControlGroups { root: None, paths, names, last: None, looked: None }
     }
 
     /// The name of a group: its path, or `cgroup NUMBER` if it is gone. `None` for number 0.
-    pub fn name(&mut self, number: u64, sink: &mut dyn Sink) -> Option<Name> {
+    pub(crate) fn name(&mut self, number: u64, sink: &mut dyn Sink) -> Option<Name> {
         if number == 0 {
             return None;
         }

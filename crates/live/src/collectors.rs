@@ -57,7 +57,8 @@ pub const COLLECTORS: &[CollectorEntry] = &[
     },
     CollectorEntry {
         name: dirty_pauses::NAME,
-        summary: "programs that the kernel pauses for their dirty pages (dirty throttling), with eBPF",
+        summary: "programs that the kernel pauses for their dirty pages (dirty throttling), with \
+                  eBPF",
         manual: manual!("collectors/dirty_pauses.rs"),
         beside: Some(|| Box::new(DirtyPauses::default())),
     },

@@ -185,7 +185,7 @@ fn confine(needs: &Needs, rules: ABI, role: Role) -> Result<Confinement, Error> 
 }
 
 /// What the kernel would enforce, tested in a temporary thread.
-pub fn try_confinement() -> Option<Confinement> {
+pub(crate) fn try_confinement() -> Option<Confinement> {
     std::thread::spawn(|| confine_reading(&Needs::default()).ok()).join().ok().flatten()
 }
 

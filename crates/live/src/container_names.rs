@@ -25,7 +25,7 @@ const LISTS: [&str; 2] = ["containers.json", "volatile-containers.json"];
 const NERDCTL: &str = "var/lib/nerdctl";
 
 /// The names of pods and containers below a folder, `/` or one with the same layout.
-pub fn owner_facts(root: &Path) -> Vec<SysFact> {
+pub(crate) fn owner_facts(root: &Path) -> Vec<SysFact> {
     let mut facts = Vec::new();
     let mut add = |key: FactKey, value: &str, place: &str| {
         let (value, path) = (value.to_string(), root.join(place).display().to_string());

@@ -14,7 +14,7 @@ const COLD: f64 = 5000.0;
 
 /// Overhead of counting a program's time (reading the clock before and after it), ns per run
 /// (measured on empty programs, docs/METHOD.md, 15 Tracer).
-pub const FLOOR_NS: f64 = 52.0;
+pub(crate) const FLOOR_NS: f64 = 52.0;
 
 /// The time spent in the programs of a tracer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -31,7 +31,7 @@ pub struct Cost {
 ///
 /// # Errors
 /// If the right to it is missing.
-pub fn counted() -> Result<OwnedFd, Error> {
+pub(crate) fn counted() -> Result<OwnedFd, Error> {
     enable_stats(Stats::RunTime).map_err(|error| Error::Kernel {
         what: format!("the kernel does not measure the cost of BPF programs: {error}"),
     })

@@ -208,7 +208,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The name of a folder of /sys; `!` stands there for `/`.
-pub fn name_of(folder: &Path) -> Option<String> {
+pub(crate) fn name_of(folder: &Path) -> Option<String> {
     Some(folder.file_name()?.to_string_lossy().replace('!', "/"))
 }
 

@@ -15,7 +15,7 @@ const DEVICES: &str = "/sys/dev/block";
 
 /// Paths of files that were sent.
 #[derive(Debug)]
-pub struct Files {
+pub(crate) struct Files {
     names: HashMap<FileKey, Name>,
     /// Where a file system is mounted, as `major:minor`.
     mounts: HashMap<String, String>,
@@ -23,7 +23,7 @@ pub struct Files {
 
 impl Files {
     /// Empty, with the current mounts.
-    pub fn new() -> Files {
+    pub(crate) fn new() -> Files {
         Files {
             names: HashMap::new(),
             mounts: mounts(&fs::read_to_string(MOUNTS).unwrap_or_default()),
@@ -31,7 +31,7 @@ impl Files {
     }
 
     /// Takes a path that was sent.
-    pub fn learn(&mut self, sent: &SentPath, sink: &mut dyn Sink) {
+    pub(crate) fn learn(&mut self, sent: &SentPath, sink: &mut dyn Sink) {
         let text = if sent.device != 0 {
             named_device(sent.device)
         } else if sent.parts == 0 {
@@ -43,7 +43,7 @@ impl Files {
     }
 
     /// The name of a file; `None` for inode 0, which is not a file.
-    pub fn name(&self, key: FileKey, sink: &mut dyn Sink) -> Option<Name> {
+    pub(crate) fn name(&self, key: FileKey, sink: &mut dyn Sink) -> Option<Name> {
         if key.inode == 0 {
             return None;
         }

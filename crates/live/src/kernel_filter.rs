@@ -32,7 +32,7 @@ pub struct TraceFilter {
 
 /// The same in the form of the programs.
 #[derive(Clone, Debug)]
-pub struct KernelFilter {
+pub(crate) struct KernelFilter {
     /// From and to, both inclusive.
     pub bytes: (u32, u32),
     /// The first and the last sector in which a request may begin.
@@ -65,7 +65,7 @@ impl Default for KernelFilter {
 
 impl KernelFilter {
     /// The filter for a kernel with these flag bits.
-    pub fn new(filter: &TraceFilter, flags: CommandFlags) -> KernelFilter {
+    pub(crate) fn new(filter: &TraceFilter, flags: CommandFlags) -> KernelFilter {
         KernelFilter {
             bytes: filter.bytes.unwrap_or((0, u32::MAX)),
             sectors: filter.sectors.unwrap_or((0, u64::MAX)),
@@ -78,7 +78,7 @@ impl KernelFilter {
     }
 
     /// Whether it has a condition on the request itself.
-    pub fn by_request(&self) -> bool {
+    pub(crate) fn by_request(&self) -> bool {
         self.bytes != (0, u32::MAX)
             || self.sectors != (0, u64::MAX)
             || self.set != 0
@@ -86,7 +86,7 @@ impl KernelFilter {
     }
 
     /// Whether it has a condition on the sender.
-    pub fn by_who(&self) -> bool {
+    pub(crate) fn by_who(&self) -> bool {
         self.pid != 0 || self.comm[0] != 0 || self.cgroup != 0
     }
 }
@@ -94,7 +94,7 @@ impl KernelFilter {
 /// The PID namespace of reported process ids, by its file; all zero for the initial one, which
 /// contains all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PidNamespace {
+pub(crate) struct PidNamespace {
     /// The device of its file, as the kernel counts it.
     pub dev: u64,
     /// Its inode.
@@ -106,7 +106,7 @@ const FIRST: u64 = 0xefff_fffc;
 
 impl PidNamespace {
     /// The namespace of this program: in a container `--pid 7` is the container's process 7.
-    pub fn own() -> PidNamespace {
+    pub(crate) fn own() -> PidNamespace {
         let known = std::fs::metadata("/proc/self/ns/pid").ok();
         let of = known.map(|known| PidNamespace { dev: known.dev(), ino: known.ino() });
         of.filter(|known| known.ino != FIRST).unwrap_or_default()

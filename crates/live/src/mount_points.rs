@@ -18,28 +18,28 @@ pub struct MountPoint {
 
 /// The mounts of this mount namespace, one place for each file system.
 #[derive(Debug, Default)]
-pub struct MountPoints(HashMap<u32, (bool, MountPoint)>);
+pub(crate) struct MountPoints(HashMap<u32, (bool, MountPoint)>);
 
 impl MountPoints {
     /// The current mounts.
-    pub fn read() -> MountPoints {
+    pub(crate) fn read() -> MountPoints {
         MountPoints::read_in(Path::new("/"))
     }
 
     /// The same of a folder that looks like a machine.
-    pub fn read_in(root: &Path) -> MountPoints {
+    pub(crate) fn read_in(root: &Path) -> MountPoints {
         let mut mounts = MountPoints::default();
         mounts.take(&fs::read_to_string(root.join(MOUNTS)).unwrap_or_default());
         mounts
     }
 
     /// Adds new mounts; unmounted ones keep their names.
-    pub fn read_again(&mut self) {
+    pub(crate) fn read_again(&mut self) {
         self.take(&fs::read_to_string(Path::new("/").join(MOUNTS)).unwrap_or_default());
     }
 
     /// The mount point of the file system with this number; `None` for number 0.
-    pub fn of(&self, number: u32) -> Option<MountPoint> {
+    pub(crate) fn of(&self, number: u32) -> Option<MountPoint> {
         let (major, minor) = (number >> 20, number & 0xf_ffff);
         let unknown = || MountPoint {
             place: format!("{major}:{minor}, not mounted here"),
@@ -50,7 +50,7 @@ impl MountPoints {
     }
 
     /// The number of the file system that is mounted there.
-    pub fn number_at(&self, place: &str) -> Option<u32> {
+    pub(crate) fn number_at(&self, place: &str) -> Option<u32> {
         self.0.iter().find(|(_, (_, mount))| mount.place == place).map(|(number, _)| *number)
     }
 
@@ -76,7 +76,7 @@ impl MountPoints {
 }
 
 /// The number of the superblock of a mount, by the number of the mount.
-pub fn number_of(mounts: &str, id: &str) -> Option<u32> {
+pub(crate) fn number_of(mounts: &str, id: &str) -> Option<u32> {
     let mut lines = mounts.lines().map(|line| line.split(' '));
     lines.find_map(|mut words| {
         let numbers = (words.next()? == id).then(|| words.nth(1))??;

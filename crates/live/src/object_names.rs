@@ -5,11 +5,11 @@
 //! machine.
 
 /// Definitions of each object.
-pub const BLOCK_TRACE: &str = include_str!(concat!(env!("OUT_DIR"), "/block_trace.names"));
-pub const DIRTY_PAUSES: &str = include_str!(concat!(env!("OUT_DIR"), "/dirty_pauses.names"));
-pub const SYSCALLS: &str = include_str!(concat!(env!("OUT_DIR"), "/syscalls.names"));
-pub const UPROBE: &str = include_str!(concat!(env!("OUT_DIR"), "/uprobe.names"));
-pub const WAITS: &str = include_str!(concat!(env!("OUT_DIR"), "/waits.names"));
+pub(crate) const BLOCK_TRACE: &str = include_str!(concat!(env!("OUT_DIR"), "/block_trace.names"));
+pub(crate) const DIRTY_PAUSES: &str = include_str!(concat!(env!("OUT_DIR"), "/dirty_pauses.names"));
+pub(crate) const SYSCALLS: &str = include_str!(concat!(env!("OUT_DIR"), "/syscalls.names"));
+pub(crate) const UPROBE: &str = include_str!(concat!(env!("OUT_DIR"), "/uprobe.names"));
+pub(crate) const WAITS: &str = include_str!(concat!(env!("OUT_DIR"), "/waits.names"));
 
 /// A name of these objects, of this kind; it compiles only if each of them defines it.
 macro_rules! defined {
@@ -48,7 +48,7 @@ macro_rules! names_of {
 pub(crate) use names_of;
 
 /// Whether a list has the line of a kind and a name.
-pub const fn defines(list: &str, kind: &str, name: &str) -> bool {
+pub(crate) const fn defines(list: &str, kind: &str, name: &str) -> bool {
     let (list, kind, name) = (list.as_bytes(), kind.as_bytes(), name.as_bytes());
     let mut start = 0;
     while start < list.len() {
@@ -79,7 +79,7 @@ const fn begins(text: &[u8], at: usize, with: &[u8]) -> bool {
 
 /// Bytes of a key and of a value of a map, as the object defines them.
 #[cfg(test)]
-pub fn sizes(object: &[u8], map: &str) -> (usize, usize) {
+pub(crate) fn sizes(object: &[u8], map: &str) -> (usize, usize) {
     let object = aya_obj::Object::parse(object).expect("an object");
     let map = object.maps.get(map).expect(map);
     (map.key_size() as usize, map.value_size() as usize)

@@ -14,7 +14,7 @@ use crate::watch_list::WatchList;
 
 /// Turns records into events, and caches the last device and process name, because they repeat.
 #[derive(Debug)]
-pub struct RecordReader {
+pub(crate) struct RecordReader {
     flags: CommandFlags,
     devices: Vec<(u32, DeviceId)>,
     comm: Option<([u8; COMM_BYTES], Name)>,
@@ -25,29 +25,29 @@ pub struct RecordReader {
 
 impl RecordReader {
     /// A reader for a kernel with these flags.
-    pub fn new(flags: CommandFlags) -> Self {
+    pub(crate) fn new(flags: CommandFlags) -> Self {
         let groups = ControlGroups::new();
         RecordReader { flags, devices: Vec::new(), comm: None, groups, files: None, places: false }
     }
 
     /// Names of files as well.
-    pub fn with_files(self, wanted: bool) -> Self {
+    pub(crate) fn with_files(self, wanted: bool) -> Self {
         RecordReader { files: wanted.then(Files::new), ..self }
     }
 
     /// CPUs and queues as well.
-    pub fn with_places(self, places: bool) -> Self {
+    pub(crate) fn with_places(self, places: bool) -> Self {
         RecordReader { places, ..self }
     }
 
     /// The stacks of a record, if it has any.
-    pub fn stacks(record: &[u8]) -> Option<StackIds> {
+    pub(crate) fn stacks(record: &[u8]) -> Option<StackIds> {
         let full = FullCompletion::read_from_bytes(record).ok()?;
         Some((full.kernel_stack, full.user_stack))
     }
 
     /// One record as an event; `None` if it is too short to be one, or the path of a file.
-    pub fn event(
+    pub(crate) fn event(
         &mut self,
         record: &[u8],
         watched: &WatchList,
@@ -115,7 +115,7 @@ impl RecordReader {
 }
 
 /// The operation of a `cmd_flags`, as `op_of` of `bpf/tables.h`.
-pub fn op_of(command: u32) -> Op {
+pub(crate) fn op_of(command: u32) -> Op {
     match command & 0xff {
         0 => Op::Read,
         1 | 5 | 7 | 9 => Op::Write,

@@ -126,7 +126,7 @@ impl Edge {
 
 /// What the programs send of each request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Records of single ones.
     pub events: bool,
     /// Histograms.
@@ -137,7 +137,7 @@ pub struct Seen {
 
 /// Reads the counts repeatedly and emits new losses.
 #[derive(Debug)]
-pub struct RequestCountReader {
+pub(crate) struct RequestCountReader {
     seen: Seen,
     before: Vec<[u64; REQUEST_COUNTS]>,
     /// By row.
@@ -149,7 +149,7 @@ pub struct RequestCountReader {
 impl RequestCountReader {
     /// A reader for programs that send `seen`. `in_flight` has the requests in flight when the
     /// programs were attached, by row, if their start could be missed.
-    pub fn new(seen: Seen, rows: u32, in_flight: &[u64]) -> RequestCountReader {
+    pub(crate) fn new(seen: Seen, rows: u32, in_flight: &[u64]) -> RequestCountReader {
         // One more row, for devices that are not in the table.
         let places = ((rows + 1) * OPS) as usize;
         let left = |row: usize| match in_flight.get(row) {
@@ -162,7 +162,7 @@ impl RequestCountReader {
     }
 
     /// Requests in flight when the watch began: device, operation, number.
-    pub fn at_edge(&self, watched: &WatchList) -> Vec<(String, Op, u64)> {
+    pub(crate) fn at_edge(&self, watched: &WatchList) -> Vec<(String, Op, u64)> {
         let known = self.at_edge.iter().enumerate().filter(|(_, count)| **count > 0);
         known
             .filter_map(|(place, count)| {
@@ -176,7 +176,7 @@ impl RequestCountReader {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn emit(
+    pub(crate) fn emit(
         &mut self,
         programs: &Programs,
         watched: &WatchList,
@@ -213,14 +213,14 @@ impl RequestCountReader {
     }
 
     /// Requests without an event, as of the last reading.
-    pub fn unsent(&self) -> u64 {
+    pub(crate) fn unsent(&self) -> u64 {
         let unsent = |counts: RequestCounts| counts.ring_full + counts.left_out;
         self.before.iter().map(|numbers| unsent(RequestCounts::from_array(*numbers))).sum()
     }
 
     /// All counts so far, as of the last reading: device, operation, numbers; only where
     /// something happened.
-    pub fn all(&self, watched: &WatchList) -> Vec<(String, Op, RequestCounts)> {
+    pub(crate) fn all(&self, watched: &WatchList) -> Vec<(String, Op, RequestCounts)> {
         let known = self.before.iter().enumerate().filter(|(_, n)| n.iter().any(|n| *n > 0));
         known
             .filter_map(|(place, n)| {

@@ -3,15 +3,15 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Components of a path, and the bytes of one.
-pub const PARTS: usize = 8;
-pub const PART_BYTES: usize = 64;
+pub(crate) const PARTS: usize = 8;
+pub(crate) const PART_BYTES: usize = 64;
 /// Bytes of a process name: TASK_COMM_LEN of the kernel.
-pub const COMM_BYTES: usize = 16;
+pub(crate) const COMM_BYTES: usize = 16;
 
 /// A completion: `struct record` of `bpf/finish.h`. Times are CLOCK_MONOTONIC in ns, 0 if not seen.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
-pub struct Completion {
+pub(crate) struct Completion {
     pub completed: u64,
     pub queued: u64,
     pub issued: u64,
@@ -30,7 +30,7 @@ pub struct Completion {
 /// A completion with the arrival of its bio and the charged cgroup: `struct more_record`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
-pub struct MoreCompletion {
+pub(crate) struct MoreCompletion {
     pub plain: Completion,
     pub arrived: u64,
     pub cgroup: u64,
@@ -39,7 +39,7 @@ pub struct MoreCompletion {
 /// A completion with all fields: `struct full_record`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
-pub struct FullCompletion {
+pub(crate) struct FullCompletion {
     pub more: MoreCompletion,
     pub file: FileKey,
     pub kernel_stack: i32,
@@ -53,7 +53,7 @@ pub struct FullCompletion {
 /// A file: `struct file_key` of `bpf/origin.h`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
-pub struct FileKey {
+pub(crate) struct FileKey {
     /// Its inode; 0 is not a file.
     pub inode: u64,
     /// The number of its file system's device.
@@ -64,7 +64,7 @@ pub struct FileKey {
 /// The path of a file: `struct path` of `bpf/origin.h`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
-pub struct SentPath {
+pub(crate) struct SentPath {
     pub key: FileKey,
     /// The number of a block device, if it is one instead of a file.
     pub device: u32,

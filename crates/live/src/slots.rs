@@ -5,7 +5,7 @@ const WAYS: usize = 4;
 /// Words of a tracked request.
 const REQUEST_WORDS: usize = 8;
 /// Words of a set: two cache lines for submitters, two for completers, and the requests.
-pub const SET_WORDS: usize = 32 + WAYS * REQUEST_WORDS;
+pub(crate) const SET_WORDS: usize = 32 + WAYS * REQUEST_WORDS;
 /// Offset of the kinds, each in the first half of a word.
 const KINDS: std::ops::Range<usize> = WAYS..2 * WAYS;
 /// Offset of the ends, two in a word.
@@ -20,7 +20,7 @@ const NUMBER: u32 = (1 << 29) - 1;
 
 /// A slot whose last request was not seen to complete.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OpenSlot {
+pub(crate) struct OpenSlot {
     /// That request: `struct tracked_request` of `bpf/slots.h`.
     pub request: [u64; REQUEST_WORDS],
     /// Its device, as the programs write it.
@@ -30,7 +30,7 @@ pub struct OpenSlot {
 }
 
 /// The slots of a set whose last request was not seen to complete.
-pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = OpenSlot> {
+pub(crate) fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = OpenSlot> {
     let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
     let requests = set[REQUESTS].chunks_exact(REQUEST_WORDS);
     let numbers = set[KINDS].iter().map(|word| halves(*word).0 & NUMBER);
@@ -44,13 +44,13 @@ pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = OpenSlot> {
 }
 
 /// The two 32-bit numbers that lie in one word of memory, in order of address.
-pub fn halves(word: u64) -> (u32, u32) {
+pub(crate) fn halves(word: u64) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
 
 /// Two 32-bit numbers, in order of address, as one word of memory.
-pub fn word(first: u32, second: u32) -> u64 {
+pub(crate) fn word(first: u32, second: u32) -> u64 {
     let ([a, b, c, d], [e, f, g, h]) = (first.to_ne_bytes(), second.to_ne_bytes());
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }

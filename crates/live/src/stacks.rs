@@ -9,7 +9,7 @@ use iowhy_model::{DeviceId, Event, Name, Nanos, Op};
 use crate::user_frames::UserFrames;
 
 /// Kernel and user stack by their numbers; negative where there is none.
-pub type StackIds = (i32, i32);
+pub(crate) type StackIds = (i32, i32);
 
 /// Maximum number of distinct stacks; I/Os of further ones are counted together.
 const KEPT: usize = 10_000;
@@ -44,7 +44,7 @@ pub struct StackCount {
 
 /// Counts by stack.
 #[derive(Debug)]
-pub struct Stacks {
+pub(crate) struct Stacks {
     symbols: KernelSymbols,
     user: UserFrames,
     counts: HashMap<(StackIds, Option<u32>, DeviceId, Op), StackCount>,
@@ -54,18 +54,18 @@ pub struct Stacks {
 
 /// Functions of the kernel by their addresses, in order; none where it hides them (kptr_restrict).
 #[derive(Debug)]
-pub struct KernelSymbols(Vec<(u64, String)>);
+pub(crate) struct KernelSymbols(Vec<(u64, String)>);
 
 impl Stacks {
     /// Empty. The kernel's symbols are read now, because the privilege for them is dropped later.
-    pub fn new() -> Stacks {
+    pub(crate) fn new() -> Stacks {
         let symbols = KernelSymbols::read();
         let user = UserFrames::default();
         Stacks { symbols, user, counts: HashMap::new(), missed: 0 }
     }
 
     /// Counts an I/O; `frames` gives the addresses of a stack by its number.
-    pub fn count(&mut self, ids: StackIds, event: &Event, frames: impl Fn(u32) -> Vec<u64>) {
+    pub(crate) fn count(&mut self, ids: StackIds, event: &Event, frames: impl Fn(u32) -> Vec<u64>) {
         let took = event.longest().map_or(Nanos(0), |(_, took)| took);
         if ids.0 < 0 && ids.1 < 0 {
             self.missed += 1;
@@ -101,7 +101,7 @@ impl Stacks {
 
     /// Counts since the last call, the longest summed latency first, and the number of I/Os without
     /// a stack.
-    pub fn take(&mut self) -> (Vec<StackCount>, u64) {
+    pub(crate) fn take(&mut self) -> (Vec<StackCount>, u64) {
         let mut counts: Vec<StackCount> = self.counts.drain().map(|(_, count)| count).collect();
         counts.sort_by_key(|count| (std::cmp::Reverse(count.total), count.pid));
         (counts, std::mem::take(&mut self.missed))
@@ -110,13 +110,13 @@ impl Stacks {
 
 impl KernelSymbols {
     /// Those of this machine; this needs a privilege that is dropped later.
-    pub fn read() -> KernelSymbols {
+    pub(crate) fn read() -> KernelSymbols {
         KernelSymbols::parse(&fs::read_to_string(KERNEL).unwrap_or_default())
     }
 
     /// These, in the order of their addresses.
     #[cfg(test)]
-    pub fn of(functions: &[(u64, &str)]) -> KernelSymbols {
+    pub(crate) fn of(functions: &[(u64, &str)]) -> KernelSymbols {
         KernelSymbols(functions.iter().map(|(at, name)| (*at, name.to_string())).collect())
     }
 
@@ -134,12 +134,12 @@ impl KernelSymbols {
     }
 
     /// Whether the kernel hides all of them.
-    pub fn are_hidden(&self) -> bool {
+    pub(crate) fn are_hidden(&self) -> bool {
         self.0.is_empty()
     }
 
     /// A stack as `function+0x12`, innermost first, without the frames of the tracer itself.
-    pub fn frames(&self, addresses: &[u64]) -> Vec<String> {
+    pub(crate) fn frames(&self, addresses: &[u64]) -> Vec<String> {
         let named: Vec<String> = addresses.iter().map(|at| self.frame(*at)).collect();
         let own = |frame: &String| OWN.iter().any(|begins| frame.starts_with(begins));
         let first = named.iter().rposition(own).map_or(0, |last| last + 1);
@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn frames_have_names_and_those_of_the_tracer_are_left_out() {
-        let text = "ffffffff81000100 T submit\nffffffff81000200 t next\nffffffff81000300 D no_code\n\
+        let text = "ffffffff81000100 T submit\nffffffff81000200 t next\nffffffff81000300 D \
+                    no_code\n\
                     ffffffff82000000 T __traceiter_block_io_start\n0000000000000000 T hidden\n";
         let symbols = KernelSymbols::parse(text);
         let frames = [0xffff_ffff_8200_0010, 0xffff_ffff_8100_0104, 0xffff_ffff_8100_0290];

@@ -42,7 +42,7 @@ struct OpenRequest {
 
 /// What the kernel had in flight when the watch was about to end.
 #[derive(Debug)]
-pub struct StillInFlight {
+pub(crate) struct StillInFlight {
     at: Time,
     /// Requests that the kernel no longer had, without a completion.
     gone: Vec<OpenRequest>,
@@ -75,7 +75,7 @@ impl StillInFlight {
     ///
     /// # Errors
     /// If the slots cannot be read.
-    pub fn ask(
+    pub(crate) fn ask(
         sys: &Path,
         watched: &WatchList,
         programs: &Programs,
@@ -106,7 +106,7 @@ impl StillInFlight {
     ///
     /// # Errors
     /// If the slots cannot be read.
-    pub fn emit(
+    pub(crate) fn emit(
         &self,
         programs: &Programs,
         watched: &WatchList,
@@ -195,7 +195,7 @@ fn recursion_misses(status: &str) -> Option<u64> {
 }
 
 /// The current counts of each watched device.
-pub fn at_work(sys: &Path, watched: &WatchList) -> Vec<AtWork> {
+pub(crate) fn at_work(sys: &Path, watched: &WatchList) -> Vec<AtWork> {
     let of = |number: u32| {
         let known = in_flight_of(sys, number);
         let in_flight = known.begun.unwrap_or(0).max(known.in_driver.unwrap_or(0));
@@ -206,7 +206,7 @@ pub fn at_work(sys: &Path, watched: &WatchList) -> Vec<AtWork> {
 
 /// A device's requests in flight, and how many it completed since boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AtWork {
+pub(crate) struct AtWork {
     /// In flight.
     pub in_flight: u64,
     /// Completed: reads, writes, discards and flushes.
@@ -216,7 +216,7 @@ pub struct AtWork {
 impl AtWork {
     /// The maximum in flight over some reads, at least one if any completed between them: at depth
     /// 1 each read may hit the moment between two requests.
-    pub fn over(looks: &[AtWork]) -> u64 {
+    pub(crate) fn over(looks: &[AtWork]) -> u64 {
         let most = looks.iter().map(|look| look.in_flight).max().unwrap_or(0);
         let worked = looks.windows(2).any(|two| two[0].completed != two[1].completed);
         most.max(u64::from(worked))

@@ -25,13 +25,13 @@ const GRACE: Duration = Duration::from_millis(10);
 const STAGES: [Stage; 4] = [Stage::Queue, Stage::Device, Stage::Total, Stage::Before];
 
 /// The epoch in which the programs do nothing.
-pub const WATCH_OFF: u64 = 0;
+pub(crate) const WATCH_OFF: u64 = 0;
 /// The first active one; a histogram that was never written has 0.
-pub const FIRST_EPOCH: u64 = 1;
+pub(crate) const FIRST_EPOCH: u64 = 1;
 
 /// Counts since the last interval, and the previous reading, to compute the difference.
 #[derive(Debug)]
-pub struct StretchHistograms {
+pub(crate) struct StretchHistograms {
     edges: Edges,
     rows: u32,
     stages: u32,
@@ -43,7 +43,7 @@ pub struct StretchHistograms {
 
 /// How an interval ends.
 #[derive(Clone, Copy, Debug)]
-pub struct StretchEnd {
+pub(crate) struct StretchEnd {
     /// When.
     pub now: Time,
     /// The watch is over: the programs are idle then.
@@ -120,7 +120,7 @@ impl ByPlace {
 
 impl StretchHistograms {
     /// Ready for the first interval, which has begun with [`FIRST_EPOCH`].
-    pub fn new(rows: u32, stages: u32, since: Time) -> StretchHistograms {
+    pub(crate) fn new(rows: u32, stages: u32, since: Time) -> StretchHistograms {
         let keys = (2 * rows * OPS * stages) as usize;
         let before = vec![Vec::new(); keys];
         let edges = Edges::standard();
@@ -137,7 +137,7 @@ impl StretchHistograms {
 
     /// Counts an event; one that completed after `until`, the end of the interval, belongs to the
     /// next.
-    pub fn add(&mut self, event: &Event, until: Option<Time>) {
+    pub(crate) fn add(&mut self, event: &Event, until: Option<Time>) {
         let later = until.zip(event.completed).is_some_and(|(until, at)| at > until);
         let all = if later { &mut self.sent.next } else { &mut self.sent.here };
         let op = Op::ALL.iter().position(|op| *op == event.op).unwrap_or_default();
@@ -150,7 +150,7 @@ impl StretchHistograms {
     }
 
     /// When the current interval began.
-    pub fn since(&self) -> Time {
+    pub(crate) fn since(&self) -> Time {
         self.since
     }
 
@@ -160,7 +160,7 @@ impl StretchHistograms {
     ///
     /// # Errors
     /// If a table cannot be read.
-    pub fn emit(
+    pub(crate) fn emit(
         &mut self,
         programs: &mut Programs,
         watched: &WatchList,
@@ -251,7 +251,7 @@ fn of_stretch(all: ByStage, start: Time, length: Nanos) -> Vec<Distribution> {
 
 /// Waits until every probe that may still count into the old bank has finished: programs run with
 /// preemption disabled, so an RCU grace period is enough (kernel/sched/membarrier.c).
-pub fn wait_for_running_probes() {
+pub(crate) fn wait_for_running_probes() {
     if membarrier(MembarrierCommand::Global).is_err() {
         std::thread::sleep(GRACE);
     }

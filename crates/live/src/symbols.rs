@@ -14,7 +14,7 @@ const SHOWN: usize = 5;
 /// `+0x1234`.
 ///
 /// # Errors If the file is not a program, or has no such function.
-pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
+pub(crate) fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
     let path = file.display().to_string();
     let bytes = std::fs::read(file).map_err(|cause| Error::File { path: path.clone(), cause })?;
     let no = |why: String| Error::Symbol { path: path.clone(), why };
@@ -71,7 +71,7 @@ pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
 
 /// Functions of a program file by their offsets in it.
 #[derive(Debug, Default)]
-pub struct FunctionTable(Vec<Function>);
+pub(crate) struct FunctionTable(Vec<Function>);
 
 #[derive(Debug)]
 struct Function {
@@ -83,7 +83,7 @@ struct Function {
 
 impl FunctionTable {
     /// Those that its symbol tables name; none if it is stripped or no 64-bit ELF file.
-    pub fn of(bytes: &[u8]) -> FunctionTable {
+    pub(crate) fn of(bytes: &[u8]) -> FunctionTable {
         let Ok(parsed) = ElfFile64::<Endianness>::parse(bytes) else {
             return FunctionTable::default();
         };
@@ -116,7 +116,7 @@ impl FunctionTable {
     }
 
     /// The function at an offset in the file.
-    pub fn at(&self, offset: u64) -> Option<&str> {
+    pub(crate) fn at(&self, offset: u64) -> Option<&str> {
         let behind = self.0.partition_point(|known| known.start <= offset);
         let known = self.0.get(behind.checked_sub(1)?)?;
         (offset < known.end).then_some(known.name.as_str())

@@ -113,7 +113,7 @@ fn sata_link(sys: &Path, port: &str) -> Vec<(FactKey, String, PathBuf)> {
 
 /// A temperature sensor of a disk.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sensor {
+pub(crate) struct Sensor {
     /// The disk.
     pub disk: String,
     /// `temp1_input` of its hwmon folder, in thousandths of a degree.
@@ -122,13 +122,13 @@ pub struct Sensor {
 
 impl Sensor {
     /// The temperature now, degrees Celsius.
-    pub fn celsius(&self) -> Option<f64> {
+    pub(crate) fn celsius(&self) -> Option<f64> {
         thousandths(&self.path)
     }
 
     /// The temperature at which the drive warns (WCTEMP of NVMe is `temp1_max`;
     /// drivers/nvme/host/hwmon.c), and where that was read.
-    pub fn warning(&self) -> Option<(f64, PathBuf)> {
+    pub(crate) fn warning(&self) -> Option<(f64, PathBuf)> {
         let path = self.path.with_file_name("temp1_max");
         Some((thousandths(&path)?, path))
     }
@@ -136,7 +136,7 @@ impl Sensor {
 
 /// The sensors of the disks below a /sys folder: NVMe drives have their own, SATA drives have one
 /// if the module drivetemp is loaded.
-pub fn sensors(sys: &Path) -> Vec<Sensor> {
+pub(crate) fn sensors(sys: &Path) -> Vec<Sensor> {
     let mut found = Vec::new();
     for disk in devices(sys).unwrap_or_default() {
         let device = sys.join("block").join(disk.name.replace('/', "!")).join("device");

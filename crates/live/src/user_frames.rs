@@ -14,7 +14,7 @@ type FileId = (String, String);
 
 /// The mapped files of processes, and their functions; each is read when it is first needed.
 #[derive(Debug, Default)]
-pub struct UserFrames {
+pub(crate) struct UserFrames {
     maps: HashMap<u32, Vec<MemoryMapping>>,
     functions: HashMap<FileId, FunctionTable>,
 }
@@ -34,7 +34,7 @@ struct MemoryMapping {
 impl UserFrames {
     /// An address of a process: `function (file)`, `file+0x1234` with the offset in the file if
     /// that does not name its functions, or the address itself.
-    pub fn frame(&mut self, pid: Option<u32>, at: u64) -> String {
+    pub(crate) fn frame(&mut self, pid: Option<u32>, at: u64) -> String {
         let maps = pid
             .map_or(&[][..], |pid| self.maps.entry(pid).or_insert_with(|| mapped(pid)).as_slice());
         let Some(part) = maps.iter().find(|part| (part.start..part.end).contains(&at)) else {

@@ -31,7 +31,7 @@ const BY_DESIGN: [libc::c_long; 3] = [libc::SYS_fcntl, libc::SYS_flock, libc::SY
 
 /// A task in a call on a file system, asleep since it was first seen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WaitingTask {
+pub(crate) struct WaitingTask {
     /// The number of the file system's superblock.
     pub system: u32,
     /// The process.
@@ -45,7 +45,11 @@ pub struct WaitingTask {
 
 /// The tasks of this machine that wait in calls on these file systems; none is looked at if there
 /// are none. `asks` knows the kernel's functions in which a task waits for such a server.
-pub fn waiting_tasks(root: &Path, systems: &[u32], asks: fn(&str) -> bool) -> Vec<WaitingTask> {
+pub(crate) fn waiting_tasks(
+    root: &Path,
+    systems: &[u32],
+    asks: fn(&str) -> bool,
+) -> Vec<WaitingTask> {
     let own = std::process::id().to_string();
     let processes = if systems.is_empty() { Vec::new() } else { numbered(&root.join("proc")) };
     let others = processes.into_iter().filter(|(process, _)| *process != own);
@@ -64,7 +68,7 @@ pub fn waiting_tasks(root: &Path, systems: &[u32], asks: fn(&str) -> bool) -> Ve
 
 impl WaitingTask {
     /// Whether it has not run since it was first seen.
-    pub fn still_waits(&self) -> bool {
+    pub(crate) fn still_waits(&self) -> bool {
         sleeps(&self.task) == Some(self.sleeps)
     }
 }

@@ -18,7 +18,7 @@ const BIOS: u32 = 4096;
 
 /// A watched device.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WatchedDevice {
+pub(crate) struct WatchedDevice {
     /// Its name.
     pub name: String,
     /// Major and minor, as the programs write them; see [`number`].
@@ -29,7 +29,7 @@ pub struct WatchedDevice {
 
 /// The devices watched, by row.
 #[derive(Debug)]
-pub struct WatchList {
+pub(crate) struct WatchList {
     /// The devices, indexed by row.
     pub devices: Vec<WatchedDevice>,
     /// Total number of rows.
@@ -47,12 +47,12 @@ pub struct WatchList {
 }
 
 /// A device's number as the programs write it: never 0.
-pub fn number(major: u32, minor: u32) -> u32 {
+pub(crate) fn number(major: u32, minor: u32) -> u32 {
     ((major << 20) | (minor & 0xf_ffff)).wrapping_add(1)
 }
 
 /// Major and minor of such a number.
-pub fn major_minor(number: u32) -> (u32, u32) {
+pub(crate) fn major_minor(number: u32) -> (u32, u32) {
     let number = number.wrapping_sub(1);
     (number >> 20, number & 0xf_ffff)
 }
@@ -62,7 +62,7 @@ impl WatchList {
     ///
     /// # Errors
     /// If /sys cannot be read, or a device asked for is not there.
-    pub fn new(sys: &Path, wanted: &[(u32, u32)]) -> Result<WatchList, Error> {
+    pub(crate) fn new(sys: &Path, wanted: &[(u32, u32)]) -> Result<WatchList, Error> {
         let mut devices = Vec::new();
         for (major, minor) in wanted {
             let name = name_of(sys, *major, *minor)
@@ -91,7 +91,7 @@ impl WatchList {
 
     /// One device, for tests.
     #[cfg(test)]
-    pub fn of_one(name: &str, major: u32, minor: u32) -> WatchList {
+    pub(crate) fn of_one(name: &str, major: u32, minor: u32) -> WatchList {
         let number = number(major, minor);
         let device = WatchedDevice { name: name.to_string(), number, without_requests: false };
         let root = PathBuf::new();
@@ -101,7 +101,7 @@ impl WatchList {
     }
 
     /// Sorts the devices with most I/O since boot first.
-    pub fn order_by_use(&mut self) {
+    pub(crate) fn order_by_use(&mut self) {
         let ios = |device: &WatchedDevice| {
             let (major, minor) = major_minor(device.number);
             let file = self.root.join(format!("dev/block/{major}:{minor}/stat"));
@@ -118,7 +118,7 @@ impl WatchList {
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub fn enter(&mut self, programs: &mut Programs) -> Result<(), Error> {
+    pub(crate) fn enter(&mut self, programs: &mut Programs) -> Result<(), Error> {
         self.hidden = programs.take_names();
         for row in 0..self.devices.len() {
             self.enter_one(programs, row)?;
@@ -130,7 +130,7 @@ impl WatchList {
     ///
     /// # Errors
     /// If /sys cannot be read or the table not be written.
-    pub fn look_for_more(&mut self, programs: &mut Programs) -> Result<(), Error> {
+    pub(crate) fn look_for_more(&mut self, programs: &mut Programs) -> Result<(), Error> {
         if !self.every {
             return Ok(());
         }
@@ -164,7 +164,7 @@ impl WatchList {
     }
 
     /// The name of a device by its number, from the list or from /sys.
-    pub fn name(&self, number: u32) -> String {
+    pub(crate) fn name(&self, number: u32) -> String {
         match self.devices.iter().find(|known| known.number == number) {
             Some(known) => known.name.clone(),
             None => {
@@ -178,7 +178,7 @@ impl WatchList {
     }
 
     /// The maximum number of requests in flight over all of them, by queue depth.
-    pub fn requests(&self, sys: &Path) -> u32 {
+    pub(crate) fn requests(&self, sys: &Path) -> u32 {
         let of_one = |device: &WatchedDevice| {
             if device.without_requests {
                 return Some(BIOS);
@@ -214,7 +214,7 @@ fn spare_rows() -> usize {
 }
 
 /// Whether a device is bio-based, by its folder in /sys: request-based ones have hardware queues.
-pub fn is_without_requests(folder: &Path) -> bool {
+pub(crate) fn is_without_requests(folder: &Path) -> bool {
     folder.is_dir() && !folder.join("mq").exists()
 }
 
@@ -239,7 +239,7 @@ fn present(sys: &Path) -> Result<Vec<WatchedDevice>, Error> {
 }
 
 /// `8:16` as numbers.
-pub fn parse_numbers(text: &str) -> Option<(u32, u32)> {
+pub(crate) fn parse_numbers(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

@@ -285,7 +285,7 @@ fn rounded(value: f64) -> f64 {
 
 /// A line of the list.
 #[derive(PartialEq, Eq, Hash, Debug)]
-pub struct KeyEntry {
+pub(crate) struct KeyEntry {
     /// The name, dotted and lower-case; of a family, with `*` for its member.
     pub name: &'static str,
     /// Its meaning, in the field's words.

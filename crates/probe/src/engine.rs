@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-pub use buffers::AlignedBuffer;
-pub use gather::{Gather, Io, SoFar};
+pub(crate) use buffers::AlignedBuffer;
+pub(crate) use gather::Gather;
+pub use gather::{Io, SoFar};
 use schedule::Schedule;
 
 use crate::error::Error;

@@ -11,11 +11,11 @@ use crate::engine::Run;
 use crate::outcome::{Cell, Table, time};
 
 /// The writes of a run, in the order they were enqueued: when, and when done, ns.
-pub struct WriteQueue(Vec<(u64, u64)>);
+pub(crate) struct WriteQueue(Vec<(u64, u64)>);
 
 /// What completions did while writes were still enqueued, and afterwards.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Phases {
+pub(crate) struct Phases {
     /// Completions while writes were enqueued, and how many per second.
     pub during: (usize, f64),
     /// Completions after the last was enqueued.
@@ -46,7 +46,7 @@ const SHOWN: usize = 4;
 
 impl Phases {
     /// Whether the I/Os left in the queue completed at a higher rate than before.
-    pub fn speeds_up(&self) -> bool {
+    pub(crate) fn speeds_up(&self) -> bool {
         let pace_ms = self.rest_ms / self.after.saturating_sub(1).max(1) as f64;
         pace_ms * FASTER_RATIO < 1e3 / self.during.1
     }
@@ -54,7 +54,7 @@ impl Phases {
 
 impl WriteQueue {
     /// The writes of a run.
-    pub fn of(run: &Run) -> WriteQueue {
+    pub(crate) fn of(run: &Run) -> WriteQueue {
         let good = run.ios.iter().filter(|io| io.error == 0);
         let mut writes: Vec<_> =
             good.map(|io| (io.issued_ns, io.offset, io.completed_ns)).collect();
@@ -63,7 +63,7 @@ impl WriteQueue {
     }
 
     /// What completions did; `None` with no writes.
-    pub fn phases(&self) -> Option<Phases> {
+    pub(crate) fn phases(&self) -> Option<Phases> {
         let (first_in, last_in) = (self.0.first()?.0, self.0.last()?.0);
         let mut done: Vec<(u64, usize)> =
             self.0.iter().enumerate().map(|(place, (_, done))| (*done, place)).collect();
@@ -88,7 +88,7 @@ impl WriteQueue {
     }
 
     /// The same in sentences.
-    pub fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let Some(phases) = self.phases() else { return Vec::new() };
         let (during, per_s) = phases.during;
         let mut words = Vec::new();
@@ -125,14 +125,14 @@ impl WriteQueue {
 
     /// Time from burst to burst, if completions come in bursts, ns: on a disk that misses its
     /// sector, the revolutions.
-    pub fn beats(&self) -> Vec<u64> {
+    pub(crate) fn beats(&self) -> Vec<u64> {
         let mut done: Vec<u64> = self.0.iter().map(|(_, done)| *done).collect();
         done.sort_unstable();
         starts(done.into_iter()).windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 
     /// Every write as data.
-    pub fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         let columns = [("write", Unit::Count), ("enqueued", Unit::Ms), ("completed", Unit::Ms)];
         let mut table = Table::new("enqueue", &columns);
         let start = self.0.first().map_or(0, |(ns, _)| *ns);
@@ -147,7 +147,7 @@ impl WriteQueue {
     }
 
     /// Crosses and circles, of the end of the run if there are many more writes than in flight.
-    pub fn picture(&self, depth: u32) -> String {
+    pub(crate) fn picture(&self, depth: u32) -> String {
         let shown = self.0.len().min((depth as usize * SHOWN).max(COLUMNS));
         let skipped = self.0.len() - shown;
         let writes = self.0.get(skipped..).unwrap_or_default();

@@ -37,7 +37,7 @@ const FIRST_VERSION: [(&str, LimitKind); 4] = [
 const SECOND_VERSION: &str = "io.max";
 
 /// The limits of this process's control groups that concern the target's disk.
-pub fn limits(target: &Target) -> Vec<Limit> {
+pub(crate) fn limits(target: &Target) -> Vec<Limit> {
     let Some(number) = target.setting("dev") else { return Vec::new() };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     // cgroups(7): hierarchy:controllers:path, with no controllers in the second version.

@@ -17,7 +17,7 @@ const NAME: (&str, &str) = ("iowhy-probe-", ".so-far");
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The logbook of a probe under way.
-pub struct Logbook {
+pub(crate) struct Logbook {
     path: PathBuf,
     file: File,
     finished: String,
@@ -25,7 +25,7 @@ pub struct Logbook {
 
 impl Logbook {
     /// Begins one with a line about what is measured; `None` if there is no place for it.
-    pub fn begin(heading: &str) -> Option<Logbook> {
+    pub(crate) fn begin(heading: &str) -> Option<Logbook> {
         let (before, after) = NAME;
         let path = place().join(format!("{before}{}{after}", std::process::id()));
         let mut options = OpenOptions::new();
@@ -38,14 +38,14 @@ impl Logbook {
     }
 
     /// Adds a line about a step that is done.
-    pub fn done(&mut self, line: &str) {
+    pub(crate) fn done(&mut self, line: &str) {
         self.finished.push_str(line);
         self.finished.push('\n');
         self.under_way("");
     }
 
     /// Replaces the progress of the current step.
-    pub fn under_way(&mut self, line: &str) {
+    pub(crate) fn under_way(&mut self, line: &str) {
         let text = format!("{}{line}\n", self.finished);
         // Without a place to write there is nothing to recover, and the measurement is unaffected.
         let _ = self.file.write_all_at(text.as_bytes(), 0);

@@ -79,7 +79,7 @@ impl Table {
 }
 
 /// The columns that every run fills.
-pub const FIGURES: [(&str, Unit); 7] = [
+pub(crate) const FIGURES: [(&str, Unit); 7] = [
     ("n", Unit::Count),
     ("rate", Unit::PerSecond),
     ("min", Unit::Ms),
@@ -90,12 +90,12 @@ pub const FIGURES: [(&str, Unit); 7] = [
 ];
 
 /// A run under [`FIGURES`].
-pub fn figures(run: &Run) -> Vec<Cell> {
+pub(crate) fn figures(run: &Run) -> Vec<Cell> {
     figures_of(&run.latency, run.seconds(), run.unserved.0)
 }
 
 /// Some latencies of a run of this many seconds, besides those that were never served.
-pub fn figures_of(latencies: &Latencies, seconds: f64, unserved: u64) -> Vec<Cell> {
+pub(crate) fn figures_of(latencies: &Latencies, seconds: f64, unserved: u64) -> Vec<Cell> {
     let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
     vec![
         latencies.n.into(),

@@ -60,7 +60,7 @@ impl Own {
 }
 
 /// The facts of a probe.
-pub fn of(own: &Own, outcome: &Outcome) -> Vec<StatedFact> {
+pub(crate) fn of(own: &Own, outcome: &Outcome) -> Vec<StatedFact> {
     let measured = |(key, value)| (key, value, MEASURED.to_string());
     let mut known = vec![
         measured(typed::PROBE_IOS.with(own.n)),

@@ -72,7 +72,7 @@ pub struct Planned {
 }
 
 /// The number of no I/O.
-pub const NOBODY: u32 = u32::MAX;
+pub(crate) const NOBODY: u32 = u32::MAX;
 /// The most bytes of one I/O: far beyond what a device takes at once.
 const MOST_BYTES: u64 = 64 << 20;
 /// The most in flight if it is not given.

@@ -34,7 +34,7 @@ const WAITS_BEFORE: f64 = 2.0;
 
 /// The limit that throttled the run, if any: its rate equals the limit, and the wait was before the
 /// device.
-pub fn limited(job: &Job, run: &Run, limits: &[Limit]) -> Option<LimitedRun> {
+pub(crate) fn limited(job: &Job, run: &Run, limits: &[Limit]) -> Option<LimitedRun> {
     if job.plan.is_some() {
         // Its I/Os differ in size and come at no steady rate.
         return None;

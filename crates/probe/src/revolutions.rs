@@ -29,7 +29,7 @@ const MOST: usize = 16;
 const NEEDED: usize = 20;
 
 /// The speed of which most latencies are whole revolutions, if enough are.
-pub fn revolutions(latencies_ns: &[u64]) -> Option<Revolutions> {
+pub(crate) fn revolutions(latencies_ns: &[u64]) -> Option<Revolutions> {
     if latencies_ns.len() < NEEDED {
         return None;
     }

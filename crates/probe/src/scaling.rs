@@ -2,7 +2,7 @@
 
 /// One step of a ramp.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Step {
+pub(crate) struct Step {
     /// I/Os in flight.
     pub depth: f64,
     /// Completions per second.
@@ -17,7 +17,7 @@ pub struct Step {
 
 impl Step {
     /// Little's law: rate times latency over the number in flight, 1 if nothing was missed.
-    pub fn little(&self) -> f64 {
+    pub(crate) fn little(&self) -> f64 {
         self.per_s * self.mean_s / self.depth
     }
 }
@@ -25,7 +25,7 @@ impl Step {
 /// The universal scalability law, X(N) = rate N / (1 + wait (N - 1) + talk N (N - 1))
 /// (N. J. Gunther, "Guerrilla Capacity Planning", 2007).
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Usl {
+pub(crate) struct Usl {
     /// Throughput with one in flight, per second.
     pub rate: f64,
     /// Contention: the share that is served one at a time.
@@ -36,19 +36,19 @@ pub struct Usl {
 
 impl Usl {
     /// Throughput at a depth.
-    pub fn at(&self, depth: f64) -> f64 {
+    pub(crate) fn at(&self, depth: f64) -> f64 {
         self.rate * depth / (1.0 + self.wait * (depth - 1.0) + self.talk * depth * (depth - 1.0))
     }
 
     /// The depth at which throughput is highest, if it ever falls.
-    pub fn peak(&self) -> Option<f64> {
+    pub(crate) fn peak(&self) -> Option<f64> {
         let square = (1.0 - self.wait) / self.talk;
         (self.talk > 0.0 && square >= 1.0).then(|| square.sqrt().floor())
     }
 
     /// Fits N/X = a + b (N-1) + c N (N-1), each point by its relative error. `None` with fewer
     /// than four steps, or if no law with positive terms comes out.
-    pub fn fit(steps: &[Step]) -> Option<Usl> {
+    pub(crate) fn fit(steps: &[Step]) -> Option<Usl> {
         if steps.len() < 4 {
             return None;
         }
@@ -101,7 +101,7 @@ fn eliminate(mut sums: [[f64; 4]; 3], terms: usize) -> Option<[f64; 3]> {
 
 /// What throughput does at the end of a ramp.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// It still grows: the device is not full.
     Rising,
     /// It is constant like a limit, hardly varying.
@@ -121,7 +121,7 @@ const ON_PLATEAU: f64 = 0.03;
 const CAP_CV: f64 = 0.012;
 
 /// The shape of a ramp; `None` with fewer than three steps.
-pub fn shape(steps: &[Step]) -> Option<Shape> {
+pub(crate) fn shape(steps: &[Step]) -> Option<Shape> {
     let [.., before, last] = steps else { return None };
     let most = steps.iter().map(|step| step.per_s).fold(0.0, f64::max);
     if steps.len() < 3 || most <= 0.0 {
@@ -142,7 +142,7 @@ pub fn shape(steps: &[Step]) -> Option<Shape> {
 }
 
 /// The step where rate over latency is highest (the "power" of L. Kleinrock, 1979).
-pub fn knee(steps: &[Step]) -> Option<&Step> {
+pub(crate) fn knee(steps: &[Step]) -> Option<&Step> {
     let power = |step: &Step| step.per_s / step.mean_s.max(1e-9);
     steps.iter().max_by(|a, b| power(a).total_cmp(&power(b)))
 }

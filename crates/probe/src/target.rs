@@ -10,7 +10,7 @@ use crate::job::{Durable, Job};
 
 /// Bytes at each end that must be blank and stay untouched: partition tables, labels and
 /// superblocks are there (LUKS2 keeps its second header up to 4 MiB from the start).
-pub const EDGE_BYTES: u64 = 8 << 20;
+pub(crate) const EDGE_BYTES: u64 = 8 << 20;
 
 /// An open target.
 #[derive(Debug)]

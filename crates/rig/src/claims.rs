@@ -78,7 +78,8 @@ impl Claims {
 }
 
 const HEADING: &str = "\
-| delay ms | in flight | log p50 | trace p50 | apart | log p99 | trace p99 | disk late p50 | in the log | measured | lost | kernel | within 0.2 ms |
+| delay ms | in flight | log p50 | trace p50 | apart | log p99 | trace p99 | disk late p50 | in \
+the log | measured | lost | kernel | within 0.2 ms |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ";
 
@@ -155,7 +156,8 @@ impl ClaimRow {
         let apart = self.apart();
         let [logged, measured, lost, kernel] = counted;
         format!(
-            "| {delay} | {depth} | {:.3} | {:.3} | {apart:+.3} | {:.3} | {:.3} | {late:.3} | {logged} | {measured} | {lost} | {kernel} |",
+            "| {delay} | {depth} | {:.3} | {:.3} | {apart:+.3} | {:.3} | {:.3} | {late:.3} | \
+             {logged} | {measured} | {lost} | {kernel} |",
             log[0], trace[0], log[1], trace[1],
         )
     }

@@ -168,7 +168,10 @@ pub(crate) struct Plan {
 impl Plan {
     /// Makes the disk, loads it and removes it; what `look` sees of the device before the load and
     /// at its end.
-    pub fn play<T>(self, look: impl Fn(&str) -> io::Result<T>) -> io::Result<(Stretch, [T; 2])> {
+    pub(crate) fn play<T>(
+        self,
+        look: impl Fn(&str) -> io::Result<T>,
+    ) -> io::Result<(Stretch, [T; 2])> {
         let Plan { scenario, faults, faulty, length, seed, truth } = self;
         let model = scenario.model.clone();
         let spec = Spec { model, faults, bytes: BYTES, seed, truth };
@@ -196,7 +199,7 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Starts it, and waits until it has written something.
-    pub fn start(store: &Path, judge: &str, clock: &str) -> io::Result<Recorder> {
+    pub(crate) fn start(store: &Path, judge: &str, clock: &str) -> io::Result<Recorder> {
         // It ends when this program does, however that is (setpriv(1)).
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM"]).arg(iowhy()?);
@@ -218,7 +221,7 @@ impl Recorder {
     }
 
     /// Ends it as a terminal would; its output.
-    pub fn end(&mut self) -> io::Result<Lines> {
+    pub(crate) fn end(&mut self) -> io::Result<Lines> {
         rustix::process::kill_process(
             rustix::process::Pid::from_child(&self.child),
             rustix::process::Signal::TERM,
@@ -291,7 +294,7 @@ fn outcomes(stretches: Vec<Stretch>, reported: &Lines, store: &Path) -> io::Resu
 impl Stretch {
     /// The verdicts of its incidents among these, and whether one blames the disk, its path or a
     /// limit.
-    pub fn incidents(&self, rows: &[Value]) -> (Vec<String>, bool) {
+    pub(crate) fn incidents(&self, rows: &[Value]) -> (Vec<String>, bool) {
         let (mut incidents, mut accused) = (Vec::new(), false);
         for row in rows.iter().filter(|row| touches(row, self)) {
             let findings = row["others"].as_array().into_iter().flatten();
@@ -361,7 +364,8 @@ fn table(outcomes: &[Outcome]) -> String {
     let faulty = count(&|one| one.stretch.faulty);
     let healthy = outcomes.len() - faulty;
     text += &format!(
-        "\nOf {faulty} planted incidents {} were found, {} with the expected verdict by `why --at`; of {healthy} healthy \
+        "\nOf {faulty} planted incidents {} were found, {} with the expected verdict by `why \
+         --at`; of {healthy} healthy \
          stretches {} were accused.\n",
         count(&|one| one.stretch.faulty && one.found()),
         count(&|one| one.stretch.faulty && one.found() && one.right()),

@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn the_kernels_own_line_is_understood() {
-        let text = "some avg10=95.64 avg60=96.86 avg300=93.10 total=31950335493\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+        let text = "some avg10=95.64 avg60=96.86 avg300=93.10 total=31950335493\nfull avg10=0.00 \
+                    avg60=0.00 avg300=0.00 total=0\n";
         assert!((some_avg10(text).unwrap() - 0.9564).abs() < 1e-9);
         assert_eq!(some_avg10(""), None);
     }

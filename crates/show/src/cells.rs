@@ -18,7 +18,7 @@ const EACH: u64 = 5;
 const COARSER: [(usize, u64); 5] = [(1, 8), (2, 8), (2, 4), (3, 4), (5, 4)];
 
 /// The map of one device.
-pub struct Map {
+pub(crate) struct Map {
     /// Its name.
     pub device: String,
     /// What the latencies cover.
@@ -32,7 +32,7 @@ pub struct Map {
 }
 
 /// One interval.
-pub struct Column {
+pub(crate) struct Column {
     /// When it began.
     pub start: Time,
     /// How long it was.
@@ -48,12 +48,12 @@ pub struct Column {
 }
 
 /// The maps of a report that have cells, at most this many.
-pub fn maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
+pub(crate) fn maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
     all(report, style, most, &COARSER[..1])
 }
 
 /// The same to be looked at: few I/Os are counted into larger cells.
-pub fn drawn_maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
+pub(crate) fn drawn_maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
     all(report, style, most, &COARSER)
 }
 

@@ -8,7 +8,7 @@ use crate::{Palette, Style};
 const DECADES: f64 = 1e4;
 
 /// The position of a value between the smallest and the largest cell.
-pub struct Scale {
+pub(crate) struct Scale {
     least: f64,
     most: f64,
     linear: bool,
@@ -17,7 +17,7 @@ pub struct Scale {
 impl Scale {
     /// The scale of these cells: linear or logarithmic as asked for, else linear for the classic
     /// palette, whose original is, and logarithmic for the other.
-    pub fn of(values: impl Iterator<Item = f64>, style: &Style) -> Scale {
+    pub(crate) fn of(values: impl Iterator<Item = f64>, style: &Style) -> Scale {
         let (least, most) = values
             .filter(|value| value.is_finite() && *value > 0.0)
             .fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
@@ -29,7 +29,7 @@ impl Scale {
     }
 
     /// 0 for nothing, else above 0 and up to 1.
-    pub fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         if value.is_nan() || value <= 0.0 || self.most <= 0.0 {
             return 0.0;
         }
@@ -42,7 +42,7 @@ impl Scale {
     }
 
     /// The value that has a colour.
-    pub fn value(&self, place: f64) -> f64 {
+    pub(crate) fn value(&self, place: f64) -> f64 {
         if self.linear {
             self.most * place
         } else {
@@ -51,7 +51,7 @@ impl Scale {
     }
 
     /// Whether all cells that are not empty have one value.
-    pub fn is_flat(&self) -> bool {
+    pub(crate) fn is_flat(&self) -> bool {
         self.most <= self.least * 1.001
     }
 }

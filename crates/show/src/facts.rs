@@ -4,7 +4,7 @@ use iowhy_model::{Fact, FactValue};
 use serde_json::{Value, json};
 
 /// One fact.
-pub fn object(fact: &Fact, device: Option<&str>) -> Value {
+pub(crate) fn object(fact: &Fact, device: Option<&str>) -> Value {
     let (kind, value) = typed(&fact.value);
     json!({
         "device": device,

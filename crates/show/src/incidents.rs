@@ -154,7 +154,8 @@ mod tests {
         let text = drawn(std::slice::from_ref(&row), Style::plain());
         let line = text.lines().nth(1).unwrap();
         // The clocks were set ahead in it.
-        let reported = "2026-03-08 01:58:50 -03:30  03:00:00    70 s  sdb (/var/lib/pg) +2  postgres  \
+        let reported = "2026-03-08 01:58:50 -03:30  03:00:00    70 s  sdb (/var/lib/pg) +2  \
+                        postgres  \
                     device.retry  97 %  41.2 s  20260308T053002Z-sdb";
         assert_eq!(line, reported);
         assert_eq!(text.lines().count(), 2);

@@ -8,12 +8,12 @@ use crate::Style;
 
 /// Maps of text, or of numbers: a terminal scrolls through some, a program asks for devices by
 /// name.
-pub const TEXTS: usize = 1000;
+pub(crate) const TEXTS: usize = 1000;
 /// Maps of one picture, each some 600 pixels high: a PNG has to be in memory as a whole.
-pub const FIGURES: usize = 60;
+pub(crate) const FIGURES: usize = 60;
 
 /// The maps that are drawn.
-pub struct MapChoice {
+pub(crate) struct MapChoice {
     /// None if all are.
     drawn: Option<HashSet<(usize, DeviceId)>>,
     inputs: HashSet<usize>,
@@ -22,7 +22,7 @@ pub struct MapChoice {
 
 impl MapChoice {
     /// Maximum maps of a report.
-    pub fn of(report: &Report, style: &Style, most: usize) -> MapChoice {
+    pub(crate) fn of(report: &Report, style: &Style, most: usize) -> MapChoice {
         let waited = waited(report, style);
         let left = waited.len().saturating_sub(most);
         if left == 0 {
@@ -37,22 +37,22 @@ impl MapChoice {
     }
 
     /// Whether any map of an input is drawn.
-    pub fn has_input(&self, input: usize) -> bool {
+    pub(crate) fn has_input(&self, input: usize) -> bool {
         self.drawn.is_none() || self.inputs.contains(&input)
     }
 
     /// Whether the map of a device is drawn.
-    pub fn has(&self, input: usize, device: DeviceId) -> bool {
+    pub(crate) fn has(&self, input: usize, device: DeviceId) -> bool {
         self.drawn.as_ref().is_none_or(|drawn| drawn.contains(&(input, device)))
     }
 
     /// How many maps are left out.
-    pub fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         self.left
     }
 
     /// The note on maps left out, if there are any.
-    pub fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self) -> Option<String> {
         let left = self.left;
         (left > 0).then(|| {
             format!(

@@ -34,7 +34,7 @@ const STRONG: Rgb = Rgb(236, 238, 242);
 const STEPS: usize = 6;
 
 /// The maps of one device and stage, drawn by themselves.
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Index of the input.
     pub input: usize,
     /// The device.
@@ -46,7 +46,7 @@ pub struct Drawn {
 }
 
 /// All maps of a report, one device below the other.
-pub fn figure(report: &Report, style: &Style) -> Figure {
+pub(crate) fn figure(report: &Report, style: &Style) -> Figure {
     let mut figure = Figure::new(width(), NIGHT);
     let choice = each(report, style, COLUMNS, |listing, one, _, picture| {
         both(&mut figure, report, listing, one, picture, style);
@@ -69,7 +69,7 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
 }
 
 /// The same, a figure for each device and stage, coarser: the report's script draws the finer one.
-pub fn figures(report: &Report, style: &Style) -> (Vec<Drawn>, Option<String>) {
+pub(crate) fn figures(report: &Report, style: &Style) -> (Vec<Drawn>, Option<String>) {
     let mut all = Vec::new();
     let choice = each(report, style, STAND_IN, |listing, one, input, picture| {
         let mut figure = Figure::new(width(), NIGHT);

@@ -10,7 +10,7 @@ use crate::scale::stage_words;
 use crate::words::{duration, several};
 
 /// The highlighted name, which may be empty, and the sentence after it.
-pub fn title(
+pub(crate) fn title(
     recording: &Recording,
     listing: &Listing,
     one: &Series,

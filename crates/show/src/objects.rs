@@ -12,29 +12,29 @@ use crate::clock::{self, Clock};
 use crate::{Style, device_label};
 
 /// An object whose keys stay in the order they are given.
-pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let pairs = fields.into_iter().map(|(key, value)| (key.to_string(), value));
     Value::Object(pairs.collect::<Map<String, Value>>())
 }
 
 /// A number; null if it is not finite.
-pub fn number(value: f64) -> Value {
+pub(crate) fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
 /// A number or null.
-pub fn maybe(value: Option<f64>) -> Value {
+pub(crate) fn maybe(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
 }
 
 /// The name of a device; null if there is none.
-pub fn device(recording: &Recording, id: Option<DeviceId>) -> Value {
+pub(crate) fn device(recording: &Recording, id: Option<DeviceId>) -> Value {
     let device = id.and_then(|id| recording.devices().get(id.index()));
     device.map_or(Value::Null, |device| Value::String(device.name.clone()))
 }
 
 /// Adds `names` to an object about a device, where others than the kernel's are known.
-pub fn add_names(
+pub(crate) fn add_names(
     object: &mut Value,
     names: &NameTable,
     recording: &Recording,
@@ -48,7 +48,7 @@ pub fn add_names(
 }
 
 /// `{"above": x}`, `{"below": x}`, `{"between": [a, b]}` or null.
-pub fn bound(bound: Option<Bound>) -> Value {
+pub(crate) fn bound(bound: Option<Bound>) -> Value {
     match bound {
         None => Value::Null,
         Some(Bound::Above(limit)) => object([("above", number(limit))]),
@@ -61,7 +61,7 @@ pub fn bound(bound: Option<Bound>) -> Value {
 
 /// A key of an object, its meaning, and the function for its value. The tables of `docs/JSON.md`
 /// are written from these lists.
-pub struct Field<T: 'static> {
+pub(crate) struct Field<T: 'static> {
     key: &'static str,
     means: &'static str,
     /// Whether it is left out where nothing is known.
@@ -70,7 +70,7 @@ pub struct Field<T: 'static> {
 }
 
 /// A field of a list.
-pub const fn field<T>(
+pub(crate) const fn field<T>(
     key: &'static str,
     means: &'static str,
     value: fn(&Recording, &T) -> Value,
@@ -79,7 +79,7 @@ pub const fn field<T>(
 }
 
 /// A field that is left out where nothing is known.
-pub const fn optional<T>(
+pub(crate) const fn optional<T>(
     key: &'static str,
     means: &'static str,
     value: fn(&Recording, &T) -> Value,
@@ -88,20 +88,20 @@ pub const fn optional<T>(
 }
 
 /// The object that a list of fields makes of something.
-pub fn walk<T>(fields: &[Field<T>], recording: &Recording, of: &T) -> Value {
+pub(crate) fn walk<T>(fields: &[Field<T>], recording: &Recording, of: &T) -> Value {
     let pairs = fields.iter().map(|one| (one, (one.value)(recording, of)));
     let known = pairs.filter(|(one, value)| !one.optional || !value.is_null());
     Value::Object(known.map(|(one, value)| (one.key.to_string(), value)).collect())
 }
 
 /// The rows of a table of `docs/JSON.md`.
-pub fn rows<T>(fields: &[Field<T>]) -> String {
+pub(crate) fn rows<T>(fields: &[Field<T>]) -> String {
     let row = |one: &Field<T>| format!("| `{}` | {} |\n", one.key, one.means);
     format!("| key | meaning |\n|---|---|\n{}", fields.iter().map(row).collect::<String>())
 }
 
 /// The sources, and what was lost.
-pub const SOURCE: &[Field<Listing>] = &[
+pub(crate) const SOURCE: &[Field<Listing>] = &[
     field("format", "the format or collector that read it: `biosnoop`, `block-trace`", |_, of| {
         of.source.format.clone().into()
     }),
@@ -192,20 +192,20 @@ fn stated(of: &Listing, key: FactKey) -> Value {
 
 /// A moment of a listing, given the nanoseconds since 1970 at its zero: local time and
 /// nanoseconds since 1970.
-pub fn at(zero: Option<i64>, of: Option<Time>, style: &Style) -> Option<(String, i64)> {
+pub(crate) fn at(zero: Option<i64>, of: Option<Time>, style: &Style) -> Option<(String, i64)> {
     let ns = zero?.saturating_add(of?.ns());
     Some((clock::rfc3339(ns, &style.zone), ns))
 }
 
 /// The nanoseconds since 1970 at the zero of each listing, where that is known.
-pub fn zeros(recording: &Recording, style: &Style) -> Vec<Option<i64>> {
+pub(crate) fn zeros(recording: &Recording, style: &Style) -> Vec<Option<i64>> {
     let clocks = Clock::of_each(recording).into_iter();
     let zero = |clock: Option<Clock>| clock.filter(|clock| clock.utc).map(|clock| clock.zero);
     clocks.map(|clock| style.time_of_day.or_else(|| zero(clock))).collect()
 }
 
 /// A source as an object.
-pub fn source(listing: &Listing) -> Value {
+pub(crate) fn source(listing: &Listing) -> Value {
     walk(SOURCE, &Recording::new(), listing)
 }
 
@@ -224,13 +224,13 @@ pub fn tables() -> Vec<(&'static str, String)> {
 }
 
 /// All inputs of a recording, in order.
-pub fn inputs(recording: &Recording) -> Value {
+pub(crate) fn inputs(recording: &Recording) -> Value {
     recording.listings.iter().map(source).collect()
 }
 
 /// The source as a separate line, before its own lines. Later intervals of one watch have it only
 /// if something was lost since.
-pub fn source_line(of: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn source_line(of: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let source_of = &of.source;
     let silent =
         source_of.losses.is_empty() && source_of.notes.is_empty() && source_of.skipped == 0;
@@ -246,13 +246,13 @@ pub fn source_line(of: &Listing, style: &Style, out: &mut dyn Write) -> io::Resu
 }
 
 /// One value on one line.
-pub fn line(value: &Value, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn line(value: &Value, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
     writeln!(out)
 }
 
 /// The findings about the selected devices.
-pub fn findings(report: &Report, style: &Style) -> Value {
+pub(crate) fn findings(report: &Report, style: &Style) -> Value {
     report
         .findings
         .iter()
@@ -262,14 +262,16 @@ pub fn findings(report: &Report, style: &Style) -> Value {
 }
 
 /// A verdict and everything after it.
-pub const FINDING: &[Field<Finding>] = &[
+pub(crate) const FINDING: &[Field<Finding>] = &[
     field("verdict", "its name; `iowhy explain NAME` prints the rule", |_, of| {
         of.verdict.name().into()
     }),
     field(
         "blame",
-        "`disk`, `path` (cable, link, port or adapter), `disk-or-path`, `workload`, `limit`, `configuration`, \
-         `above` (software above the block layer), `below` (disk, path or the load on them), `report`, `healthy` or \
+        "`disk`, `path` (cable, link, port or adapter), `disk-or-path`, `workload`, `limit`, \
+         `configuration`, \
+         `above` (software above the block layer), `below` (disk, path or the load on them), \
+         `report`, `healthy` or \
          `insufficient`",
         |_, of| of.blames().name().into(),
     ),
@@ -348,7 +350,7 @@ pub const FINDING: &[Field<Finding>] = &[
 ];
 
 /// A step of a ledger, and where it leads.
-pub struct LedgerStep {
+pub(crate) struct LedgerStep {
     /// The step and its reason.
     pub entry: Entry,
     /// The probability after it, 0 to 1.
@@ -356,7 +358,7 @@ pub struct LedgerStep {
 }
 
 /// How a finding came to its confidence.
-pub const LEDGER: &[Field<LedgerStep>] = &[
+pub(crate) const LEDGER: &[Field<LedgerStep>] = &[
     field(
         "step",
         "`prior` and `calibration` set the probability, `clause` adds nats to the log odds, \
@@ -377,7 +379,7 @@ pub const LEDGER: &[Field<LedgerStep>] = &[
 ];
 
 /// What was seen, and what it would mean.
-pub const SEEN: &[Field<Observation>] = &[
+pub(crate) const SEEN: &[Field<Observation>] = &[
     field("evidence", "the number, as above", |recording, of| {
         walk(EVIDENCE, recording, &of.evidence)
     }),
@@ -393,7 +395,7 @@ fn owner(of: &Requester) -> Owner {
 }
 
 /// The waiting processes, and their share of the time.
-pub const REQUESTER: &[Field<Requester>] = &[
+pub(crate) const REQUESTER: &[Field<Requester>] = &[
     field("program", "its name, or `null`", |_, of| of.program.clone().into()),
     field("pid", "its process id; `null` for several processes added up", |_, of| of.pid.into()),
     field("cgroup", "its control group, or `null`", |_, of| of.cgroup.clone().into()),
@@ -428,7 +430,7 @@ pub const REQUESTER: &[Field<Requester>] = &[
 ];
 
 /// Its cost; null if unknown.
-pub const IMPACT: &[Field<Impact>] = &[
+pub(crate) const IMPACT: &[Field<Impact>] = &[
     field(
         "waited_s_per_s",
         "time waited by all requests together, per second watched: the mean number in flight",
@@ -463,7 +465,7 @@ pub const IMPACT: &[Field<Impact>] = &[
 ];
 
 /// A number that supports a verdict.
-pub const EVIDENCE: &[Field<Evidence>] = &[
+pub(crate) const EVIDENCE: &[Field<Evidence>] = &[
     field("quantity", "what was measured", |_, of| of.quantity.clone().into()),
     field("value", "its value", |_, of| number(of.amount.value)),
     field(
@@ -485,7 +487,7 @@ pub const EVIDENCE: &[Field<Evidence>] = &[
 ];
 
 /// Latency after the fix.
-pub const FORECAST: &[Field<Forecast>] = &[
+pub(crate) const FORECAST: &[Field<Forecast>] = &[
     field("now_mean_ms", "mean latency now", |_, of| number(of.now_mean.ms())),
     field("mean_ms", "mean latency after the fix", |_, of| number(of.mean.ms())),
     field(

@@ -16,13 +16,14 @@ use rows::Pages;
 pub use sink::ParquetSink;
 use thrift::Struct;
 
-pub use rows::{Codec, Column, Kind};
+pub use rows::Kind;
+pub(crate) use rows::{Codec, Column};
 
 /// How a file begins and ends.
 const MAGIC: &[u8; 4] = b"PAR1";
 
 /// A file that is being written.
-pub struct ParquetFile<W: Write> {
+pub(crate) struct ParquetFile<W: Write> {
     out: W,
     codec: Codec,
     /// Bytes written.
@@ -36,7 +37,7 @@ impl<W: Write> ParquetFile<W> {
     ///
     /// # Errors
     /// If the output fails.
-    pub fn new(mut out: W, codec: Codec) -> io::Result<ParquetFile<W>> {
+    pub(crate) fn new(mut out: W, codec: Codec) -> io::Result<ParquetFile<W>> {
         out.write_all(MAGIC)?;
         Ok(ParquetFile { out, codec, at: MAGIC.len() as u64, rows: 0, groups: Vec::new() })
     }
@@ -45,7 +46,7 @@ impl<W: Write> ParquetFile<W> {
     ///
     /// # Errors
     /// If the output fails.
-    pub fn row_group(&mut self, columns: &mut [Column]) -> io::Result<()> {
+    pub(crate) fn row_group(&mut self, columns: &mut [Column]) -> io::Result<()> {
         let rows = columns.first().map_or(0, Column::rows);
         if rows == 0 {
             return Ok(());
@@ -72,7 +73,11 @@ impl<W: Write> ParquetFile<W> {
     ///
     /// # Errors
     /// If the output fails.
-    pub fn finish(mut self, columns: &[Column], reported: &[(&str, String)]) -> io::Result<W> {
+    pub(crate) fn finish(
+        mut self,
+        columns: &[Column],
+        reported: &[(&str, String)],
+    ) -> io::Result<W> {
         let mut root = Struct::default();
         root.text(4, "iowhy");
         root.i32(5, columns.len() as i32);

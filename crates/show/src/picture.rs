@@ -14,7 +14,7 @@ use crate::words::{duration, short};
 
 /// What a map colours.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub(crate) enum Measure {
     /// How many.
     Frequency,
     /// How much time.
@@ -23,7 +23,7 @@ pub enum Measure {
 
 impl Measure {
     /// The heading of its map.
-    pub fn heading(self) -> &'static str {
+    pub(crate) fn heading(self) -> &'static str {
         match self {
             Measure::Frequency => "Frequency: I/Os per second",
             Measure::Intensity => "Intensity: time waited per second",
@@ -31,7 +31,7 @@ impl Measure {
     }
 
     /// The unit after the legend.
-    pub fn unit(self) -> &'static str {
+    pub(crate) fn unit(self) -> &'static str {
         match self {
             Measure::Frequency => "per s",
             Measure::Intensity => "per s",
@@ -40,7 +40,7 @@ impl Measure {
 }
 
 /// The description of the axes, after the heading of the first map.
-pub const AXES: &str = "  y: latency, x: time, colour: rate";
+pub(crate) const AXES: &str = "  y: latency, x: time, colour: rate";
 
 /// One column of canvas.
 #[derive(Clone, Default)]
@@ -56,7 +56,7 @@ struct Column {
 const FAR_OFF_WIDTHS: f64 = 20.0;
 
 /// A series laid out.
-pub struct Picture {
+pub(crate) struct Picture {
     /// All requests in it.
     pub ios: u64,
     /// Time of its left edge, s.
@@ -81,7 +81,7 @@ const SINGLE: usize = 1000;
 const WIDEST: usize = 4;
 
 /// Into how many intervals single I/Os are counted, for a map of this many columns.
-pub fn bins(listing: &Listing, filter: &Filter, columns: usize) -> usize {
+pub(crate) fn bins(listing: &Listing, filter: &Filter, columns: usize) -> usize {
     let mut ios: HashMap<DeviceId, usize> = HashMap::new();
     for event in listing.events.iter().filter(|event| filter.event(event)) {
         *ios.entry(event.device).or_default() += 1;
@@ -98,7 +98,12 @@ pub fn bins(listing: &Listing, filter: &Filter, columns: usize) -> usize {
 impl Picture {
     /// Lays a series out over `columns` columns and at most `rows` rows, with medians and
     /// percentiles if `marked`; `None` if nothing was counted or no time passed.
-    pub fn of(series: &Series, columns: usize, rows: usize, marked: bool) -> Option<Picture> {
+    pub(crate) fn of(
+        series: &Series,
+        columns: usize,
+        rows: usize,
+        marked: bool,
+    ) -> Option<Picture> {
         let timed = || series.columns.iter().filter(|(_, length, _)| length.ns() > 0);
         let histograms: Vec<&Histogram> = timed().map(|(_, _, histogram)| histogram).collect();
         let edges = scale::rows(&histograms, rows, 8)?;
@@ -129,12 +134,12 @@ impl Picture {
 
     /// The zero of the time axis: the clock's own, or the left edge if the clock began so long
     /// before that its numbers would hide the map's.
-    pub fn origin(&self) -> f64 {
+    pub(crate) fn origin(&self) -> f64 {
         if self.start.abs() > FAR_OFF_WIDTHS * self.seconds { self.start } else { 0.0 }
     }
 
     /// The times along it: those of the day if the listing knows them.
-    pub fn axis(&self, listing: &Listing, zone: &TimeZone) -> TimeAxis {
+    pub(crate) fn axis(&self, listing: &Listing, zone: &TimeZone) -> TimeAxis {
         let start_ns = (self.start * 1e9) as i64;
         let clock = Clock::of(listing);
         TimeAxis {
@@ -148,7 +153,7 @@ impl Picture {
     }
 
     /// Whether some column carries that percentile and it is drawn.
-    pub fn is_marked(&self, mark: Mark) -> bool {
+    pub(crate) fn is_marked(&self, mark: Mark) -> bool {
         let carried = |cell: &Column| match mark {
             Mark::Median => cell.row(0.5).is_some(),
             Mark::Tail => cell.row(0.99).is_some(),
@@ -157,7 +162,7 @@ impl Picture {
     }
 
     /// Mean latency of all that is drawn, each I/O weighing the same, and of the latest column, ns.
-    pub fn means_ns(&self) -> Option<(f64, Option<f64>)> {
+    pub(crate) fn means_ns(&self) -> Option<(f64, Option<f64>)> {
         let mean = |cells: &[&Column]| {
             let sum = |of: fn(&Column) -> &Vec<f64>| cells.iter().flat_map(|c| of(c)).sum::<f64>();
             let count = sum(|cell| &cell.counts);
@@ -169,18 +174,18 @@ impl Picture {
     }
 
     /// The edges of the rows, the lowest first.
-    pub fn edges(&self) -> &Edges {
+    pub(crate) fn edges(&self) -> &Edges {
         &self.edges
     }
 
     /// Lines of text the cells take.
-    pub fn lines(&self, style: &Style) -> usize {
+    pub(crate) fn lines(&self, style: &Style) -> usize {
         self.edges.buckets().div_ceil(Grid::rows_per_line(style))
     }
 
     /// Three or more adjacent empty lines are combined into one: how
     /// many begin with this one.
-    pub fn empty_from(&self, line: usize, style: &Style) -> usize {
+    pub(crate) fn empty_from(&self, line: usize, style: &Style) -> usize {
         let empty = |line: &usize| {
             let mut buckets = self.buckets_of(*line, style);
             !buckets.any(|bucket| {
@@ -192,13 +197,13 @@ impl Picture {
     }
 
     /// The latency at the lower edge of a line.
-    pub fn label(&self, line: usize, style: &Style) -> String {
+    pub(crate) fn label(&self, line: usize, style: &Style) -> String {
         let lowest = self.buckets_of(line, style).min().unwrap_or(0);
         latency_label(self.edges.low(lowest))
     }
 
     /// The cells as positions on their scale.
-    pub fn grid(&self, measure: Measure, style: &Style) -> (Grid, Scale) {
+    pub(crate) fn grid(&self, measure: Measure, style: &Style) -> (Grid, Scale) {
         let all = self.cells.iter().flat_map(|cell| cell.values(measure));
         let scale = Scale::of(all, style);
         let rows = self.edges.buckets();
@@ -220,7 +225,7 @@ impl Picture {
     }
 
     /// The value of a line in the latest column.
-    pub fn latest(&self, line: usize, measure: Measure, style: &Style) -> String {
+    pub(crate) fn latest(&self, line: usize, measure: Measure, style: &Style) -> String {
         let Some(cell) = self.cells.iter().rfind(|cell| cell.seconds > 0.0) else {
             return String::new();
         };
@@ -230,7 +235,7 @@ impl Picture {
     }
 
     /// The sum of the latest column.
-    pub fn latest_sum(&self, measure: Measure) -> String {
+    pub(crate) fn latest_sum(&self, measure: Measure) -> String {
         let latest = self.cells.iter().rfind(|cell| cell.seconds > 0.0);
         latest.map_or(String::new(), |cell| reported(cell.values(measure).sum(), measure))
     }
@@ -285,7 +290,7 @@ impl Column {
 }
 
 /// The middle of a bucket; an open one counts at its lower edge.
-pub fn middle(low: u64, high: u64) -> f64 {
+pub(crate) fn middle(low: u64, high: u64) -> f64 {
     if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 }
 }
 

@@ -15,7 +15,7 @@ const OCTAVES: u32 = 44;
 /// Edges of at most `most` rows, at most `finest` to a power of two, that cover all that was
 /// counted; the sources' own edges, some of them joined, where powers of two would cut a bucket.
 /// `None` if nothing was counted.
-pub fn rows(sources: &[&Histogram], most: usize, finest: u64) -> Option<Edges> {
+pub(crate) fn rows(sources: &[&Histogram], most: usize, finest: u64) -> Option<Edges> {
     let filled: Vec<(u64, u64)> =
         sources.iter().flat_map(|known| known.filled().map(|(low, high, _)| (low, high))).collect();
     let low = filled.iter().map(|(low, _)| *low).min()?;
@@ -60,7 +60,7 @@ fn splits(buckets: &Edges, rows: &Edges) -> bool {
 
 /// Whether these rows are parts of octaves, eight or fewer to one: then they are not of one width
 /// on a logarithmic scale, and counts alone would show a step at each power of two.
-pub fn parts_of_octaves(rows: &Edges) -> bool {
+pub(crate) fn parts_of_octaves(rows: &Edges) -> bool {
     let of = |k: u64| {
         let table = octaves(k);
         rows.as_slice().iter().all(|edge| *edge == u64::MAX || table.binary_search(edge).is_ok())
@@ -69,7 +69,7 @@ pub fn parts_of_octaves(rows: &Edges) -> bool {
 }
 
 /// How many octaves a row covers; one for an open row and for one that begins at 0.
-pub fn width_in_octaves(rows: &Edges, row: usize) -> f64 {
+pub(crate) fn width_in_octaves(rows: &Edges, row: usize) -> f64 {
     match (rows.low(row), rows.high(row)) {
         (0, _) | (_, u64::MAX) => 1.0,
         (low, high) => (high as f64 / low as f64).log2(),
@@ -102,7 +102,7 @@ fn clipped(edges: &[u64], low: u64, reach: u64, open: bool) -> Vec<u64> {
 
 /// Of several distributions of one device, operation and origin: the stage asked for, else the
 /// longest that is known.
-pub fn of_stage(some: &[Distribution], wanted: Option<Stage>) -> Vec<&Distribution> {
+pub(crate) fn of_stage(some: &[Distribution], wanted: Option<Stage>) -> Vec<&Distribution> {
     let kind =
         |known: &Distribution| (known.device, known.op, known.layer, known.label, known.bytes);
     let mut longest: HashMap<_, u8> = HashMap::new();
@@ -119,7 +119,7 @@ pub fn of_stage(some: &[Distribution], wanted: Option<Stage>) -> Vec<&Distributi
 }
 
 /// Of one device's series the one of the stage asked for, or of the longest.
-pub fn wanted(of_device: Vec<Series>, stage: Option<Stage>) -> Option<Series> {
+pub(crate) fn wanted(of_device: Vec<Series>, stage: Option<Stage>) -> Option<Series> {
     match stage {
         Some(stage) => of_device.into_iter().find(|one| one.stage == stage),
         None => of_device.into_iter().max_by_key(|one| one.stage),
@@ -137,7 +137,7 @@ fn rank(stage: Stage) -> u8 {
 }
 
 /// What a stage covers, in words.
-pub fn stage_words(stage: Stage) -> &'static str {
+pub(crate) fn stage_words(stage: Stage) -> &'static str {
     match stage {
         Stage::Before => "B2Q, bio to request",
         Stage::Queue => "Q2D, queue to issue",

@@ -12,7 +12,7 @@ use crate::words::{count, level, several};
 const LISTED: usize = 20;
 
 /// The table of all inputs, and what was lost in them.
-pub fn inputs(canvas: &mut Canvas, report: &Report) -> io::Result<()> {
+pub(crate) fn inputs(canvas: &mut Canvas, report: &Report) -> io::Result<()> {
     let recording = &report.recording;
     if recording.listings.is_empty() {
         canvas.item("  ", "No known format was found in the input.")?;
@@ -104,7 +104,7 @@ fn prose(lines: u64) -> String {
 }
 
 /// What was lost or could not be read, with the first log events; nothing if all went well.
-pub fn losses(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
+pub(crate) fn losses(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     for listing in &recording.listings {
         let source = &listing.source;
         for loss in &source.losses {
@@ -151,7 +151,7 @@ fn unread(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
 
 /// The same after an empty line, for the end of a view that draws histograms; and how many of
 /// them the filter left out.
-pub fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
+pub(crate) fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     let silent = |listing: &iowhy_model::Listing| {
         let source = &listing.source;
         source.losses.is_empty() && source.skipped == 0 && source.notes.is_empty()
@@ -171,12 +171,12 @@ pub fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
 }
 
 /// Histograms left out because the filter needs single I/Os.
-pub fn left_out(recording: &Recording, filter: &Filter) -> u64 {
+pub(crate) fn left_out(recording: &Recording, filter: &Filter) -> u64 {
     iowhy_model::numbers::total(recording.listings.iter().map(|listing| filter.left_out(listing)))
 }
 
 /// The same in words.
-pub fn left_out_words(histograms: u64) -> String {
+pub(crate) fn left_out_words(histograms: u64) -> String {
     let histograms = several(histograms, "histogram");
     format!("{histograms} left out: size, process and minimum latency of its I/Os are not known")
 }
@@ -186,12 +186,12 @@ fn place(source: &Source) -> String {
 }
 
 /// A path without its folders.
-pub fn file_name(path: &str) -> &str {
+pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
 
 /// A path in at most `room` letters: its name, and of that the beginning and, more of it, the end.
-pub fn shortened(path: &str, room: usize) -> String {
+pub(crate) fn shortened(path: &str, room: usize) -> String {
     let path = clean(path);
     let letters = path.chars().count();
     if letters <= room {

@@ -32,7 +32,7 @@ const LABELS: f64 = 26.0;
 const MOST: f64 = 10_000.0;
 
 /// A picture with its heading and what it shows.
-pub struct VerdictFigure {
+pub(crate) struct VerdictFigure {
     /// Its heading.
     pub heading: &'static str,
     /// The picture.
@@ -42,7 +42,7 @@ pub struct VerdictFigure {
 }
 
 /// The picture of a verdict, if it has one and the single I/Os or averages for it are there.
-pub fn of(report: &Report, finding: &Finding, style: &Style) -> Option<VerdictFigure> {
+pub(crate) fn of(report: &Report, finding: &Finding, style: &Style) -> Option<VerdictFigure> {
     let device = finding.subject.device?;
     let listings =
         || finding.subject.listings.iter().filter_map(|k| report.recording.listings.get(*k));
@@ -123,7 +123,8 @@ fn ladder(
         _ => format!("a line: {} more revolutions", count(step)),
     };
     let caption = format!(
-        "y: device time (D2C), linear; x: time of completion; a dot: an I/O; {lines} of {}, above {}.",
+        "y: device time (D2C), linear; x: time of completion; a dot: an I/O; {lines} of {}, above \
+         {}.",
         duration(revolution),
         duration(first)
     );

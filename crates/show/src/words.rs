@@ -1,6 +1,6 @@
 //! Verdicts, thresholds and levels in words; numbers are written by `iowhy_model::numbers`.
 
-pub use iowhy_model::numbers::{NONE, bytes, count, duration, several, share, short, three};
+pub(crate) use iowhy_model::numbers::{NONE, bytes, count, duration, several, share, short, three};
 use iowhy_model::{
     Basis, Blame, Bound, Finding, Impact, Level, Nanos, Quantity, Requester, STANDS, Severity,
     Unit, Verdict,
@@ -9,7 +9,7 @@ use iowhy_model::{
 use crate::paint::{Tone, wrap};
 
 /// The beginning of a sentence, marked as such if something is left out.
-pub fn ended(sentence: &str, room: usize) -> String {
+pub(crate) fn ended(sentence: &str, room: usize) -> String {
     let mut lines = wrap(sentence, room.saturating_sub(3)).into_iter();
     let first = lines.next().unwrap_or_default();
     let Some(next) = lines.next() else { return first };
@@ -25,7 +25,7 @@ pub fn ended(sentence: &str, room: usize) -> String {
 
 /// The first clauses of a sentence that there is room for, whole, so that nothing is cut; the
 /// beginning of the first one if that is too long.
-pub fn clauses(sentence: &str, room: usize) -> String {
+pub(crate) fn clauses(sentence: &str, room: usize) -> String {
     if sentence.chars().count() <= room {
         return sentence.to_string();
     }
@@ -43,7 +43,7 @@ pub fn clauses(sentence: &str, room: usize) -> String {
 }
 
 /// What a finding blames, as a headline; or suspects, if it is not certain enough to be acted on.
-pub fn blame_headline(finding: &Finding) -> &'static str {
+pub(crate) fn blame_headline(finding: &Finding) -> &'static str {
     let blames = finding.blames();
     // As the percentage beside it is rounded.
     if (finding.confidence() * 100.0).round() / 100.0 < STANDS {
@@ -76,7 +76,7 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
 }
 
 /// The colour of a finding: that of its severity; a warning for a cause without measured latency.
-pub fn tone(finding: &Finding) -> Tone {
+pub(crate) fn tone(finding: &Finding) -> Tone {
     match (finding.blames(), finding.severity()) {
         (Blame::Nobody, _) if finding.confidence() >= STANDS => Tone::Good,
         (Blame::Nobody, _) => Tone::Accent,
@@ -89,7 +89,7 @@ pub fn tone(finding: &Finding) -> Tone {
 
 /// What a verdict explains a share of, if it names a cause: a contradiction in the numbers explains
 /// no latency, and an unmeasured or unnoticed problem has none to explain.
-pub fn explains(finding: &Finding) -> Option<&'static str> {
+pub(crate) fn explains(finding: &Finding) -> Option<&'static str> {
     if finding.share_is_assumed {
         return None;
     }
@@ -109,7 +109,7 @@ fn is_told(finding: &Finding) -> bool {
 }
 
 /// How a program waited for a thread that commits a journal, if it did: ` by fsync (jbd2/sdb1-8)`.
-pub fn by_journal(one: &Requester) -> String {
+pub(crate) fn by_journal(one: &Requester) -> String {
     one.journal.as_deref().map_or(String::new(), |thread| format!(" by fsync ({thread})"))
 }
 
@@ -117,7 +117,7 @@ pub fn by_journal(one: &Requester) -> String {
 const WORST_RATIO: f64 = 2.0;
 
 /// The cost of the problem: time waited per second, share of slow requests, p99 or mean.
-pub fn impact(impact: &Impact) -> String {
+pub(crate) fn impact(impact: &Impact) -> String {
     let mut parts = Vec::new();
     if let Some(waited) = impact.waited_per_s {
         let worst = impact.worst_per_s.filter(|worst| *worst >= WORST_RATIO * waited);
@@ -147,7 +147,7 @@ pub fn impact(impact: &Impact) -> String {
 }
 
 /// A confidence in words.
-pub fn sureness(confidence: f64) -> &'static str {
+pub(crate) fn sureness(confidence: f64) -> &'static str {
     // As the percentage beside it is rounded.
     match (confidence * 100.0).round() / 100.0 {
         c if c >= 0.95 => "nearly certain",
@@ -160,12 +160,12 @@ pub fn sureness(confidence: f64) -> &'static str {
 }
 
 /// A value in its unit.
-pub fn quantity(value: f64, unit: Unit) -> String {
+pub(crate) fn quantity(value: f64, unit: Unit) -> String {
     Quantity { value, unit }.words()
 }
 
 /// The threshold a value was compared with: `> 3.3 ms`, `12 to 20 %`.
-pub fn bound(bound: Option<Bound>, unit: Unit) -> String {
+pub(crate) fn bound(bound: Option<Bound>, unit: Unit) -> String {
     match bound {
         None => String::new(),
         Some(Bound::Above(limit)) => format!("> {}", quantity(limit, unit)),
@@ -177,7 +177,7 @@ pub fn bound(bound: Option<Bound>, unit: Unit) -> String {
 }
 
 /// A level as its letter and its words: `C, per-I/O log`.
-pub fn level(level: Level) -> String {
+pub(crate) fn level(level: Level) -> String {
     format!("{}, {}", level.letter(), level.words())
 }
 

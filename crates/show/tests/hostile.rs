@@ -71,7 +71,7 @@ fn on_paper(view: &iowhy_show::View) -> bool {
 }
 
 /// The text without the colours we put in.
-pub fn without_colours(text: &str) -> String {
+pub(crate) fn without_colours(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\x1b[") {

@@ -7,7 +7,7 @@ use crate::{SegmentName, stamp};
 
 /// Seconds recorded so far, and when each file began by that clock.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Ages {
+pub(crate) struct Ages {
     /// Recorded before this recorder began, s.
     before_s: i64,
     /// Recorded by this one, s.
@@ -20,7 +20,7 @@ impl Ages {
     /// From its text: `SECONDS NAME` a line, the last with the name `now`. Missing entries are
     /// estimated: from the names if there is no text, else as just recorded. So damaged text keeps
     /// a file longer, never shorter.
-    pub fn read(
+    pub(crate) fn read(
         text: &str,
         segments: &[SegmentName],
         incidents: impl Iterator<Item = (String, i64)>,
@@ -61,30 +61,30 @@ impl Ages {
     }
 
     /// Sets how long the recorder has run, s.
-    pub fn advance(&mut self, ran_s: i64) {
+    pub(crate) fn advance(&mut self, ran_s: i64) {
         self.ran_s = self.ran_s.max(ran_s);
     }
 
     /// Adds a file that begins now, unless it is known.
-    pub fn began(&mut self, name: &str, ran_s: i64) {
+    pub(crate) fn began(&mut self, name: &str, ran_s: i64) {
         self.advance(ran_s);
         let now_s = self.before_s.saturating_add(self.ran_s);
         self.began_s.entry(name.to_string()).or_insert(now_s);
     }
 
     /// The time recorded since a file began, s; 0 if that is not known.
-    pub fn age_s(&self, name: &str) -> i64 {
+    pub(crate) fn age_s(&self, name: &str) -> i64 {
         let now_s = self.before_s.saturating_add(self.ran_s);
         self.began_s.get(name).map_or(0, |began_s| now_s.saturating_sub(*began_s))
     }
 
     /// Removes files that are gone.
-    pub fn retain(&mut self, kept: &HashSet<String>) {
+    pub(crate) fn retain(&mut self, kept: &HashSet<String>) {
         self.began_s.retain(|name, _| kept.contains(name));
     }
 
     /// Its text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let lines = self.began_s.iter().map(|(name, seconds)| format!("{seconds} {name}\n"));
         let now_s = self.before_s.saturating_add(self.ran_s);
         lines.chain([format!("{now_s} now\n")]).collect()

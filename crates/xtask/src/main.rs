@@ -34,7 +34,8 @@ fn main() -> ExitCode {
         ["sbom", "fleet", target] => shipped::sbom(Fleet, target).and_then(|text| print(&text)),
         _ => Err(io::Error::other(
             "usage: xtask test [--long] [CRATE or TEST PROGRAM...]; xtask results PAGE...; \
-             xtask new collector|command|detector|format|kind|view NAME; xtask licences [fleet] TARGET; xtask sbom [fleet] TARGET",
+             xtask new collector|command|detector|format|kind|view NAME; xtask licences [fleet] \
+             TARGET; xtask sbom [fleet] TARGET",
         )),
     };
     outcome.unwrap_or_else(|error| {

@@ -64,7 +64,7 @@ pub struct Rule {
 /// All rules, sorted by name.
 pub const RULES: &[Rule] = &[
     Rule { name: "arrows between crates", check: arrows::check },
-    Rule { name: "comments and prose fit 100 columns", check: widths::check },
+    Rule { name: "comments, literals and prose fit 100 columns", check: widths::check },
     Rule { name: "core tree without engines", check: arrows::core_tree },
     Rule { name: "each fact is written and used", check: facts::check },
     Rule { name: "goldens contain no date, version or path", check: goldens::check },

@@ -22,8 +22,8 @@ fn arrows_between_crates() {
 }
 
 #[test]
-fn comments_fit_the_width_of_the_code() {
-    holds("comments and prose fit 100 columns");
+fn comments_literals_and_prose_fit_100_columns() {
+    holds("comments, literals and prose fit 100 columns");
 }
 
 #[test]

@@ -212,14 +212,16 @@ fn shared(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result
     if rows.is_empty() {
         return writeln!(
             out,
-            "<p>No two disks that are accused, by themselves or with their group, share anything known.</p>"
+            "<p>No two disks that are accused, by themselves or with their group, share anything \
+             known.</p>"
         );
     }
     writeln!(
         out,
         "<p>Disks that are accused, by themselves or with their group. In the whole fleet: {} of \
          {}.</p>\n\
-         <div class=\"scroll\"><table>\n<tr><th>what</th><th>value</th><th class=\"n\">accused</th><th class=\"n\">disks</th><th class=\"n\">share</th></tr>",
+         <div class=\"scroll\"><table>\n<tr><th>what</th><th>value</th><th \
+         class=\"n\">accused</th><th class=\"n\">disks</th><th class=\"n\">share</th></tr>",
         named.len(),
         disks.disks.len()
     )?;
@@ -227,7 +229,8 @@ fn shared(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result
     for ((kind, value), (slow, of)) in rows.into_iter().take(LISTED) {
         writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td class=\"n\">{slow}</td><td class=\"n\">{of}</td><td class=\"n\">{:.0} %</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"n\">{slow}</td><td class=\"n\">{of}</td><td \
+             class=\"n\">{:.0} %</td></tr>",
             text(&kind),
             text(&value),
             100.0 * slow as f64 / of as f64
@@ -252,7 +255,9 @@ fn since(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result<
     rows.sort_by_key(|one| one.stretch.from);
     writeln!(
         out,
-        "<h2>Since when</h2>\n<div class=\"scroll\"><table>\n<tr><th>from</th><th>until</th><th>who</th><th class=\"n\">times slower</th></tr>"
+        "<h2>Since when</h2>\n<div \
+         class=\"scroll\"><table>\n<tr><th>from</th><th>until</th><th>who</th><th \
+         class=\"n\">times slower</th></tr>"
     )?;
     let more = rows.len().saturating_sub(LISTED);
     for one in rows.into_iter().take(LISTED) {
@@ -262,7 +267,8 @@ fn since(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result<
         };
         writeln!(
             out,
-            "<tr><td class=\"w\">{}</td><td class=\"w\">{until}</td><td>{}</td><td class=\"n\">{:.2}</td></tr>",
+            "<tr><td class=\"w\">{}</td><td class=\"w\">{until}</td><td>{}</td><td \
+             class=\"n\">{:.2}</td></tr>",
             words::when(disks, one.stretch.from),
             text(&words::name(disks, one)),
             one.stretch.excess.exp()
@@ -293,7 +299,8 @@ fn left_out(
     }
     writeln!(
         out,
-        "<li>{}, of models with fewer than {PEERS} of them, at loads that no others had, or known in fewer than two hours of three.</li>",
+        "<li>{}, of models with fewer than {PEERS} of them, at loads that no others had, or known \
+         in fewer than two hours of three.</li>",
         words::many(verdicts.alone, "disk")
     )?;
     for (model, n) in models.iter().filter(|(_, n)| **n < PEERS).take(LISTED) {

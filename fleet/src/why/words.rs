@@ -64,7 +64,8 @@ pub fn write(
     if verdicts.alone > 0 {
         writeln!(
             out,
-            "\nnot compared: {}, of models with fewer than {PEERS} of them, at loads that no others had, or known in fewer than two hours of three",
+            "\nnot compared: {}, of models with fewer than {PEERS} of them, at loads that no \
+             others had, or known in fewer than two hours of three",
             many(verdicts.alone, "disk")
         )?;
     }
@@ -217,15 +218,18 @@ pub fn sentence(disks: &Disks, one: &Accusation) -> String {
             one.slow, one.members
         ),
         Subject::Firmware(model, firmware, best) => format!(
-            "firmware {firmware} of model {model} makes its disks {times} than firmware {best} ({} of {})",
+            "firmware {firmware} of model {model} makes its disks {times} than firmware {best} ({} \
+             of {})",
             one.slow, one.members
         ),
         Subject::Label(label, value) => format!(
-            "the disks of {label} {value} are {times} together{since} ({} of {}): what they share, not a disk",
+            "the disks of {label} {value} are {times} together{since} ({} of {}): what they share, \
+             not a disk",
             one.slow, one.members
         ),
         Subject::Host(host) => format!(
-            "the disks of host {host} are {times} together{since} ({} of {}): the host or what it shares, not a disk",
+            "the disks of host {host} are {times} together{since} ({} of {}): the host or what it \
+             shares, not a disk",
             one.slow, one.members
         ),
         Subject::Disk(place) => {

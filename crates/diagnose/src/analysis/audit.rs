@@ -13,9 +13,9 @@ use crate::measures::elasticity;
 
 /// Little's law is broken beyond what rounding and the edges of an interval can do (docs/METHOD.md,
 /// 9 Elasticity and averages: more than 10 %).
-pub const LITTLE_TOLERANCE: f64 = 0.10;
+pub(crate) const LITTLE_TOLERANCE: f64 = 0.10;
 /// PCIe 6.0 on four lanes, the widest link of a drive, moves 32 GB/s.
-pub const LINK_BYTES_PER_S: f64 = 32e9;
+pub(crate) const LINK_BYTES_PER_S: f64 = 32e9;
 /// Rows with less in flight are all rounding: aqu-sz is printed to 0.01.
 const LITTLE_FROM: f64 = 0.5;
 /// Below that a deviation by half is still significant, if at least a tenth of a request is in
@@ -144,7 +144,7 @@ pub enum Absurd {
 /// choice: SCSI's 30 s six times over is 3 minutes).
 const MOST_IN_FLIGHT: f64 = 1e6;
 /// Such a mean wait, s.
-pub const LONGEST_WAIT_S: f64 = 3600.0;
+pub(crate) const LONGEST_WAIT_S: f64 = 3600.0;
 /// Requests per second that no block device completes: a hundred times the rate of a driver without
 /// a device on a large machine (null_blk, ten million).
 const MOST_PER_S: f64 = 1e9;
@@ -158,7 +158,7 @@ const MOST_BUSY_ALONE: f64 = 1.3;
 const WHOLE_S: f64 = 0.9;
 
 /// All contradictions of a recording.
-pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
+pub(crate) fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
     let mut inconsistencies = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         let queue = queue_count(&known.source);
@@ -274,14 +274,14 @@ fn phantom(row: &Interval) -> Option<(f64, f64)> {
 /// Maximum requests in flight of the runs of a listing, if the source reports it: one if the
 /// program waits for each call, depth times jobs for a load generator.
 #[derive(Default)]
-pub struct AtOnce {
+pub(crate) struct AtOnce {
     any: Option<f64>,
     of: HashMap<DeviceId, f64>,
 }
 
 impl AtOnce {
     /// For the runs of a listing.
-    pub fn of(listing: &Listing) -> AtOnce {
+    pub(crate) fn of(listing: &Listing) -> AtOnce {
         let mut known = AtOnce::default();
         for fact in listing.facts.iter().filter(|fact| fact.key == key::RUN_AT_ONCE) {
             let Some(n) = fact.value.number() else { continue };
@@ -296,7 +296,7 @@ impl AtOnce {
     }
 
     /// On a device.
-    pub fn on(&self, device: DeviceId) -> Option<f64> {
+    pub(crate) fn on(&self, device: DeviceId) -> Option<f64> {
         self.any.into_iter().chain(self.of.get(&device).copied()).reduce(f64::max)
     }
 }
@@ -365,14 +365,14 @@ fn queue_count(source: &Source) -> QueueCount {
 }
 
 /// Whether a row's queue length may be used with its rate and latency.
-pub fn agrees(interval: &Interval, source: &Source) -> bool {
+pub(crate) fn agrees(interval: &Interval, source: &Source) -> bool {
     little(0, interval, queue_count(source)).is_none()
         && too_fast(0, interval).is_none()
         && !is_wrapped(interval)
 }
 
 /// Whether a row contains a number that no device can reach.
-pub fn is_wrapped(interval: &Interval) -> bool {
+pub(crate) fn is_wrapped(interval: &Interval) -> bool {
     wrapped(0, interval).is_some()
 }
 

@@ -17,7 +17,7 @@ const ROW_NS: i64 = 1_000_000_000;
 
 /// A recording of the same listings with rows of averages instead of single I/Os; `None` if there
 /// are none in sequence.
-pub fn of(recording: &Recording, traced: &[Requests]) -> Option<Recording> {
+pub(crate) fn of(recording: &Recording, traced: &[Requests]) -> Option<Recording> {
     if traced.is_empty() {
         return None;
     }

@@ -11,8 +11,8 @@ use iowhy_model::{DeviceId, FactKey, Level, Listing, Recording, key};
 
 /// Maximum devices and listings judged: a choice, far above the disks of a large server and the
 /// captures of a long day, and still judged within seconds.
-pub const DEVICES: usize = 768;
-pub const LISTINGS: usize = 1536;
+pub(crate) const DEVICES: usize = 768;
+pub(crate) const LISTINGS: usize = 1536;
 /// Parts in four for those with most time waited, and for those with most log events; the rest are
 /// spread over all others, because a device is compared with its peers.
 const WORST: usize = 2;
@@ -61,7 +61,7 @@ struct Weight {
 }
 
 /// The recording, or the judged part if it is too large. Listings keep their indexes.
-pub fn bounded(recording: &Recording) -> Cow<'_, Recording> {
+pub(crate) fn bounded(recording: &Recording) -> Cow<'_, Recording> {
     let devices = weights(recording);
     if devices.len() <= DEVICES && recording.listings.len() <= LISTINGS {
         return Cow::Borrowed(recording);

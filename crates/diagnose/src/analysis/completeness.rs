@@ -18,7 +18,7 @@ const MADE_UP: f64 = 0.5;
 /// Whether the waits show that unlisted requests were served. For devices that serve one request
 /// after the other. With one request at a time this is unknown: waiting behind unlisted programs
 /// looks like a slow device.
-pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
+pub(crate) fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     let (mut waits, mut gaps, mut ahead) = (vec![], vec![], vec![]);
     // While the queue fills each waits longer than the one before.
     let deepest = service::in_flight(spans).into_iter().max().unwrap_or(0) as usize;
@@ -44,14 +44,14 @@ pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
 
 /// Whether the tool itself reports missing lines, and requests waited for others: then the
 /// distances between completions are not services.
-pub fn lost_some(spans: &[ServiceSpan], lost: u64) -> bool {
+pub(crate) fn lost_some(spans: &[ServiceSpan], lost: u64) -> bool {
     let together = service::in_flight(spans).into_iter().filter(|n| *n > 1).count();
     lost > 0 && 2 * together > spans.len()
 }
 
 /// Requests without a missing line before them, judging by numbers: in a full queue the same number
 /// completes during each wait, and one fewer if a line is missing.
-pub fn unbroken(spans: &[ServiceSpan]) -> Vec<bool> {
+pub(crate) fn unbroken(spans: &[ServiceSpan]) -> Vec<bool> {
     let met = |(place, span): (usize, &ServiceSpan)| {
         let first = spans.partition_point(|other| other.completed_ns <= span.issued_ns);
         (place + 1).saturating_sub(first)

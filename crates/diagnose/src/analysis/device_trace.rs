@@ -71,8 +71,8 @@ const DEEP: f64 = 8.0;
 const EVEN: f64 = 0.7;
 /// Mean latency over S0 beyond which requests wait, and healthy servers that a device is worth from
 /// which on it serves several at once (docs/METHOD.md, 1 Replay and 2 Service times).
-pub const WAITS: f64 = 3.0;
-pub const SEVERAL: f64 = 1.9;
+pub(crate) const WAITS: f64 = 3.0;
+pub(crate) const SEVERAL: f64 = 1.9;
 
 /// All completed I/Os of one device in one listing.
 pub struct DeviceTrace {
@@ -110,7 +110,11 @@ pub struct DeviceTrace {
 }
 
 /// All traces of a listing.
-pub fn traces(times: &mut HealthyTimes, place: usize, listing: &Listing) -> Vec<DeviceTrace> {
+pub(crate) fn traces(
+    times: &mut HealthyTimes,
+    place: usize,
+    listing: &Listing,
+) -> Vec<DeviceTrace> {
     let timed: Vec<TimedSpans> =
         groups::spans(listing).into_iter().map(|spans| TimedSpans::of(times, spans)).collect();
     let pauses = pauses(&timed);

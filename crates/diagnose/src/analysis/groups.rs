@@ -44,7 +44,7 @@ impl Group {
 
 /// All completed I/Os of one device in one listing, by completion.
 #[derive(Clone, Debug)]
-pub struct DeviceSpans {
+pub(crate) struct DeviceSpans {
     /// The device.
     pub device: DeviceId,
     /// Its I/Os.
@@ -66,7 +66,7 @@ pub struct Stream {
 }
 
 /// The completed block-layer I/Os of a listing, per device.
-pub fn spans(listing: &Listing) -> Vec<DeviceSpans> {
+pub(crate) fn spans(listing: &Listing) -> Vec<DeviceSpans> {
     let mut traces: Vec<DeviceSpans> = Vec::new();
     // Devices are numbered from 0: a table by number spares a million look-ups.
     let mut places: Vec<Option<usize>> = Vec::new();
@@ -90,7 +90,7 @@ pub fn spans(listing: &Listing) -> Vec<DeviceSpans> {
 
 /// The streams of a listing, per device and operation; only the first requests of each, which are
 /// enough for contiguity.
-pub fn streams(listing: &Listing) -> Vec<Stream> {
+pub(crate) fn streams(listing: &Listing) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
     let mut last = 0;
     let mut events: Vec<&Event> =
@@ -199,7 +199,7 @@ fn continuing(spans: &[ServiceSpan]) -> Vec<Option<bool>> {
 const NO_SEEK_MS: f64 = 1.0;
 
 /// Whether a quarter of some random requests is faster than any seek of a platter.
-pub fn too_quick_to_seek(times_ms: &[f64]) -> bool {
+pub(crate) fn too_quick_to_seek(times_ms: &[f64]) -> bool {
     let quick = times_ms.iter().filter(|ms| **ms < NO_SEEK_MS).count();
     4 * quick >= times_ms.len()
 }

@@ -42,12 +42,12 @@ impl Baseline {
 }
 
 /// The best interval of each device.
-pub fn own(recording: &Recording) -> Baseline {
+pub(crate) fn own(recording: &Recording) -> Baseline {
     Baseline::new(best_stretches(recording))
 }
 
 /// For each device and kind, the median of its peers.
-pub fn peers(recording: &Recording) -> Baseline {
+pub(crate) fn peers(recording: &Recording) -> Baseline {
     let all = measured(recording, "peers");
     let lines = all.iter().filter_map(|known| {
         let of_peers: Vec<f64> = all

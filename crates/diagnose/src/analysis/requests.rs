@@ -24,7 +24,7 @@ pub struct Requests<'a> {
 /// Number of I/Os in histograms, each counted once: several stages, or equal counts of the same
 /// operation under another name (fio's `clat` beside its `lat`), are the same I/Os. Of mixed
 /// operations and single ones the larger number counts.
-pub fn counted<'a>(histograms: impl Iterator<Item = (usize, &'a Distribution)>) -> u64 {
+pub(crate) fn counted<'a>(histograms: impl Iterator<Item = (usize, &'a Distribution)>) -> u64 {
     type Place = (usize, DeviceId, Layer, Option<Time>);
     let mut named: HashMap<(Place, Option<Op>, Stage, Option<Name>), u64> = HashMap::new();
     for (listing, known) in histograms {
@@ -71,26 +71,26 @@ impl Requests<'_> {
 
 /// From its earliest known start to its completion, ns. The arrival of the bio is excluded: that is
 /// a separate stage.
-pub fn stretch(event: &Event) -> Option<(i64, i64)> {
+pub(crate) fn stretch(event: &Event) -> Option<(i64, i64)> {
     let start = event.queued.or(event.issued)?.ns();
     let end = event.completed?.ns();
     (start <= end).then_some((start, end))
 }
 
 /// From its issue to its completion, ns.
-pub fn on_device(event: &Event) -> Option<(i64, i64)> {
+pub(crate) fn on_device(event: &Event) -> Option<(i64, i64)> {
     let (start, end) = (event.issued?.ns(), event.completed?.ns());
     (start <= end).then_some((start, end))
 }
 
 /// The length of an interval, ns.
-pub fn length_ns((start, end): (i64, i64)) -> f64 {
+pub(crate) fn length_ns((start, end): (i64, i64)) -> f64 {
     end.saturating_sub(start) as f64
 }
 
 /// The I/Os of a recording by listing and device. Past its budget a listing may keep only the
 /// slowest, which are not a representative sample: it is left out.
-pub fn by_device(recording: &Recording) -> Vec<Requests<'_>> {
+pub(crate) fn by_device(recording: &Recording) -> Vec<Requests<'_>> {
     let mut all: Vec<Requests> = Vec::new();
     let listings = recording.listings.iter().enumerate();
     for (listing, known) in listings.filter(|(_, known)| known.is_in_sequence()) {

@@ -204,7 +204,9 @@ impl IntervalSample<'_> {
 /// The rows of a device that follow a silence: earlier rows completed nothing, and the requests
 /// that complete then waited that long. This is the pattern of a device that went away for a while,
 /// not of a saturated one, which completes all the time.
-pub fn after_silence<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<&'r IntervalSample<'a>> {
+pub(crate) fn after_silence<'r, 'a>(
+    rows: &[&'r IntervalSample<'a>],
+) -> Vec<&'r IntervalSample<'a>> {
     let mut found = Vec::new();
     let (mut silent_ms, mut worked) = (0.0, false);
     for row in rows {
@@ -225,7 +227,7 @@ pub fn after_silence<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<&'r Interva
 
 /// Consecutive rows with requests in flight and no completion, between rows that worked.
 #[derive(Clone, Copy)]
-pub struct Silence<'r, 'a> {
+pub(crate) struct Silence<'r, 'a> {
     /// Its first row.
     pub row: &'r IntervalSample<'a>,
     /// Its length, s.
@@ -240,7 +242,7 @@ pub struct Silence<'r, 'a> {
 
 /// Such silences of one device. Requests in flight at the end of the listing may still complete and
 /// do not count; nor does a device that never worked before.
-pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>> {
+pub(crate) fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>> {
     let mut found = Vec::new();
     let mut open: Option<Silence> = None;
     let (mut clock_s, mut worked) = (0.0, false);
@@ -273,10 +275,10 @@ const SMALL_WRITE: f64 = 65_536.0;
 const ONLY_WRITES: f64 = 0.99;
 const ONE_AT_A_TIME: RangeInclusive<f64> = 0.85..=1.15;
 /// Busy for the whole interval except for the program's own time (a choice).
-pub const WITHOUT_PAUSE: f64 = 0.95;
+pub(crate) const WITHOUT_PAUSE: f64 = 0.95;
 /// Minimum requests in flight at which one waits while another is served (a choice: rounding and
 /// bursts make 1.2 of one).
-pub const QUEUED: f64 = 2.0;
+pub(crate) const QUEUED: f64 = 2.0;
 const NEAR_A_REVOLUTION: f64 = 0.04;
 
 /// Flash without a protected cache completes a durable write within some milliseconds
@@ -295,7 +297,7 @@ const LATE: f64 = 10.0;
 const WAITED: f64 = 0.1;
 
 /// Busy time per completion, ms, at most the mean latency.
-pub fn effective_ms(interval: &Interval) -> Option<f64> {
+pub(crate) fn effective_ms(interval: &Interval) -> Option<f64> {
     let per_s = interval.ios_per_s();
     let busy = interval.busy?.min(1.0);
     if per_s <= 0.0 {
@@ -307,7 +309,7 @@ pub fn effective_ms(interval: &Interval) -> Option<f64> {
 
 /// A row's range for the device's own time: at least its time per completion, at most the mean
 /// latency.
-pub fn seen(interval: &Interval) -> Option<OwnTimes> {
+pub(crate) fn seen(interval: &Interval) -> Option<OwnTimes> {
     let pace_ms = effective_ms(interval)?;
     let high_ms = interval.mean_await_ns()? / 1e6;
     // A mean has no floor: it forbids nothing.

@@ -14,7 +14,7 @@ const WINDOWS: usize = 256;
 const REQUESTS: usize = 20;
 
 /// Windows of a trace with the load in each.
-pub struct Windows {
+pub(crate) struct Windows {
     /// The windows, in order of completion.
     pub windows: Vec<Window>,
     /// From the first completion to the last of each, on the listing's clock, ns.
@@ -23,7 +23,7 @@ pub struct Windows {
 
 /// The requests of some groups of a trace, in windows of equal number. The cost of a request is its
 /// service time.
-pub fn windows(trace: &DeviceTrace, belongs: impl Fn(&Group) -> bool) -> Windows {
+pub(crate) fn windows(trace: &DeviceTrace, belongs: impl Fn(&Group) -> bool) -> Windows {
     let mut members: Vec<usize> = trace
         .groups
         .iter()
@@ -52,7 +52,7 @@ pub fn windows(trace: &DeviceTrace, belongs: impl Fn(&Group) -> bool) -> Windows
 
 /// Rows of averages of one disk as windows: each row is one. The cost is the mean latency of the
 /// operation.
-pub fn of_rows(rows: &[&IntervalSample], op: Op) -> Vec<Window> {
+pub(crate) fn of_rows(rows: &[&IntervalSample], op: Op) -> Vec<Window> {
     let window = |row: &&IntervalSample| {
         let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
         let seconds = row.interval.length.map_or(1.0, |length| length.seconds());

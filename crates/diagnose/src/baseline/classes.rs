@@ -10,7 +10,7 @@ use iowhy_model::{Medium, Op};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Class {
+pub(crate) struct Class {
     /// Its name in a sentence.
     pub name: &'static str,
     /// The medium.
@@ -34,7 +34,7 @@ pub struct Class {
 const MB_PER_S: f64 = 1000.0;
 
 /// All rows.
-pub const CLASSES: [Class; 13] = [
+pub(crate) const CLASSES: [Class; 13] = [
     Class {
         sequential: Some(false),
         ..class("7200-rpm disk, random", Medium::Rotational, Op::Read, 10.0, 150.0, 0.4)

@@ -10,7 +10,7 @@ use super::classes::{CLASSES, Class};
 use crate::phrase;
 
 /// The quantiles of S0 that are used; the middle one is the median.
-pub const VOTES: usize = 9;
+pub(crate) const VOTES: usize = 9;
 
 /// Odds below which a class is ruled out.
 const IN_QUESTION: f64 = 0.1;

@@ -24,7 +24,7 @@ const KEPT: usize = 30;
 const SAME_SIZE: f64 = 1.5;
 /// Minimum spread of a device's own baseline, however constant it was: temperature, firmware and
 /// position on the platter change it (inner tracks are half as fast, but only for large reads).
-pub const LEAST_SIGMA: f64 = 0.15;
+pub(crate) const LEAST_SIGMA: f64 = 0.15;
 
 /// The source of the healthy service time, unless the user states it.
 #[derive(Clone, Debug, Default, PartialEq)]

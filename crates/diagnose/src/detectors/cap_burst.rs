@@ -43,7 +43,7 @@ use crate::measures::windows::Windows;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::CapBurst,
     summary: "The volume's burst credits are used up",
     manual: iowhy_model::manual!("cap_burst.rs"),

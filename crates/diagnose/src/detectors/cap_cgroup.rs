@@ -58,7 +58,7 @@ use crate::measures::windows::Windows;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::CapCgroup,
     summary: "A control group's limit throttles I/O above the disk",
     manual: iowhy_model::manual!("cap_cgroup.rs"),

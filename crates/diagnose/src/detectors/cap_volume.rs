@@ -48,7 +48,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::CapVolume,
     summary: "A provider's limit throttles the volume to a round number",
     manual: iowhy_model::manual!("cap_volume.rs"),
@@ -103,7 +103,8 @@ const WAITING: f64 = 1.5;
 /// Share of the seconds at the limit in which nothing is in flight, from which on the demand itself
 /// may be what ends there (a choice): a limit is reached only while a request waits.
 const NOTHING_WAITS: f64 = 0.1;
-const PACED: &str = "nothing is in flight for part of the time at that rate: a program may limit itself \
+const PACED: &str = "nothing is in flight for part of the time at that rate: a program may limit \
+                     itself \
                      to it";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {

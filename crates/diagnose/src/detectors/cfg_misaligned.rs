@@ -47,7 +47,7 @@ use crate::measures::exposure::{self, Sample};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::CfgMisaligned,
     summary: "Writes are not aligned to physical blocks: read-modify-write",
     manual: iowhy_model::manual!("cfg_misaligned.rs"),

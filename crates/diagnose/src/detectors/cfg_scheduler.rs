@@ -44,7 +44,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::CfgScheduler,
     summary: "Requests wait in the host's queue while the device is not busy",
     manual: iowhy_model::manual!("cfg_scheduler.rs"),

@@ -43,7 +43,7 @@ use crate::measures::stall::Episode;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceHang,
     summary: "The device hung once: nothing completed for a while",
     manual: iowhy_model::manual!("device_hang.rs"),
@@ -113,7 +113,8 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
              `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`; do the errors stop?",
             "check firmware, temperature and spare blocks of the drive: `nvme smart-log`, `nvme \
              error-log`",
-            "reseat the drive, or move it to another slot: `lspci -vv` (LnkSta against LnkCap, AER)",
+            "reseat the drive, or move it to another slot: `lspci -vv` (LnkSta against LnkCap, \
+             AER)",
         ]);
         finding
     });

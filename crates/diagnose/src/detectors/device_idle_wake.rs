@@ -55,7 +55,7 @@ use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceIdleWake,
     summary: "The first request after each pause waits for the device to wake",
     manual: iowhy_model::manual!("device_idle_wake.rs"),
@@ -98,7 +98,10 @@ const STOPPED: [(&str, &[Signal]); 1] = [(
     &[signals::lines(MessageKind::NotReady, &[], 2.5)
         .again(3.0)
         .takes(|_, line| line.message.is_stopped())
-        .what("request(s) refused because the drive waits for a command to start, in the kernel's log")
+        .what(
+            "request(s) refused because the drive waits for a command to start, in the kernel's \
+               log",
+        )
         .say("{n} request(s) failed because it waits for a command to start")],
 )];
 
@@ -360,7 +363,8 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
     let (n, all) = (wake.woken as u64, trace.spans.len() as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} enters a sleep state: the first request after a pause of {} or more takes {}, all others {}",
+        "{} enters a sleep state: the first request after a pause of {} or more takes {}, all \
+         others {}",
         phrase::disk(&trace.disk),
         phrase::ms(wake.shortest_s * 1e3),
         phrase::ns(wake.woken_ns),

@@ -70,7 +70,7 @@ use crate::measures::places;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceMedia,
     summary: "The disk cannot read some of its sectors",
     manual: iowhy_model::manual!("device_media.rs"),

@@ -85,7 +85,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DevicePath,
     summary: "The cable, link, port or host adapter is faulty, not the disk",
     manual: iowhy_model::manual!("device_path.rs"),
@@ -155,7 +155,10 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
             // Of Windows; the drive or the path to it (`lost_members::MEMBER_GONE`).
             state_signal(key::MEMBER_STATE, &["lost communication"], 1.6)
                 .what("disks that Windows lost")
-                .say("Windows reports `{state}`: check its path and its power before the disk itself"),
+                .say(
+                    "Windows reports `{state}`: check its path and its power before the disk \
+                      itself",
+                ),
         ],
     ),
 ];

@@ -46,7 +46,7 @@ use crate::measures::{ladder, quantisation, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DevicePeriodicDelay,
     summary: "Delays in equal steps unrelated to a platter: a timer or firmware",
     manual: iowhy_model::manual!("device_periodic_delay.rs"),

@@ -38,7 +38,7 @@ use crate::measures::pile::{self, Pile};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceRecovery,
     summary: "Error recovery reaches its time limit",
     manual: iowhy_model::manual!("device_recovery.rs"),

@@ -46,7 +46,7 @@ use crate::measures::{service, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceRetry,
     summary: "The disk retries sectors: whole extra revolutions of the platter",
     manual: iowhy_model::manual!("device_retry.rs"),

@@ -67,7 +67,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceSlow,
     summary: "The device is slow at low load",
     manual: iowhy_model::manual!("device_slow.rs"),
@@ -172,7 +172,8 @@ const BATCHES: &str = "the latency distribution looks like draining batches: eac
 const UNKNOWN_QUEUE: &str =
     "the number of requests in flight is not known: a queue would look the same";
 /// What would make the forecast a number.
-const KNOWN_BY_CLASS: &str = "the healthy service time is known only from its class: use `--baseline FILE`, \
+const KNOWN_BY_CLASS: &str = "the healthy service time is known only from its class: use \
+                              `--baseline FILE`, \
                     learned on a healthy peer, for a narrower forecast";
 /// Another disk is slow like this one if so great a share of this one's share of requests is as
 /// slow (a choice).
@@ -671,7 +672,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let beside = equals.is_none().then(|| virtual_twin(analysis, row)).flatten();
     if let Some(sibling) = beside {
         let why = format!(
-            "{} of the same virtual machine is as slow, and its host serves both: suspect the host, \
+            "{} of the same virtual machine is as slow, and its host serves both: suspect the \
+             host, \
              or a limit, before this disk",
             phrase::disk(sibling)
         );

@@ -42,7 +42,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceSmr,
     summary: "A shingled (SMR) disk slows down after random writes",
     manual: iowhy_model::manual!("device_smr.rs"),

@@ -64,7 +64,7 @@ use crate::measures::stall::Stalls;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceStall,
     summary: "The device stalls from time to time",
     manual: iowhy_model::manual!("device_stall.rs"),

@@ -43,7 +43,7 @@ use crate::measures::{correlation, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceThermal,
     summary: "The drive throttles itself because it is too warm",
     manual: iowhy_model::manual!("device_thermal.rs"),

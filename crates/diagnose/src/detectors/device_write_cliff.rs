@@ -39,7 +39,7 @@ use crate::measures::service::ServiceSpan;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceWriteCliff,
     summary: "Write cliff: the write cache of the flash drive is full",
     manual: iowhy_model::manual!("device_write_cliff.rs"),

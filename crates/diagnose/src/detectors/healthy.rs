@@ -67,7 +67,7 @@ use crate::measures::{missed_revolution, tail};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::Healthy,
     summary: "The device is healthy",
     manual: iowhy_model::manual!("healthy.rs"),

@@ -41,7 +41,7 @@ use crate::facts::probe_listing::ProbeListing;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::Insufficient,
     summary: "The evidence does not support a verdict",
     manual: iowhy_model::manual!("insufficient.rs"),

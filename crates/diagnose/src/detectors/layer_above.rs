@@ -79,7 +79,7 @@ use crate::measures::replay::Side;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerAbove,
     summary: "The delay is above the block layer; the disks are healthy",
     manual: iowhy_model::manual!("layer_above.rs"),

@@ -42,7 +42,7 @@ use crate::evidence::overdue::OVERDUE_S;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerBelow,
     summary: "A program waits for its storage; disk, path or load is open",
     manual: iowhy_model::manual!("layer_below.rs"),
@@ -187,7 +187,8 @@ fn worth(confidence: f64, mut finding: Finding, what: &str) -> Finding {
          (filter driver, virus scanner, a suspended machine, clocks that drift) held them",
     ]);
     finding.next_step = lines(&[
-        "`iowhy why --for 60s`, `iostat -x 1` meanwhile: a long queue is load, a short one a disk or \
+        "`iowhy why --for 60s`, `iostat -x 1` meanwhile: a long queue is load, a short one a disk \
+         or \
          path that is slow",
         IN_THE_LOG,
     ]);

@@ -47,7 +47,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerCpu,
     summary: "The CPUs are saturated: programs and completions wait for a CPU",
     manual: iowhy_model::manual!("layer_cpu.rs"),

@@ -46,7 +46,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerMemory,
     summary: "Memory is short: the machine swaps or rereads evicted pages",
     manual: iowhy_model::manual!("layer_memory.rs"),
@@ -166,7 +166,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             finding.refuted_by =
                 lines(&["`cat /proc/buddyinfo`: many free blocks in the columns on the right"]);
             finding.next_step = lines(&[
-                "`cat /proc/buddyinfo`: the largest free blocks of each zone are in the last column",
+                "`cat /proc/buddyinfo`: the largest free blocks of each zone are in the last \
+                 column",
                 "`echo 1 > /proc/sys/vm/compact_memory`: does the message stop? Then raise \
                  `vm.min_free_kbytes`, or use a newer kernel, which allocates smaller blocks",
             ]);
@@ -412,7 +413,8 @@ fn collects_garbage(analysis: &Analysis, host: Host) -> Option<Finding> {
         lines(&["the heap is not full after a collection, and requests still wait"]);
     finding.next_step = lines(&[
         "a larger heap (`-Xmx`, at most half of the memory), or fewer shards, caches and requests",
-        "`vmstat 1 10`: is anything swapped in? A heap that is swapped out takes minutes to collect",
+        "`vmstat 1 10`: is anything swapped in? A heap that is swapped out takes minutes to \
+         collect",
     ]);
     Some(finding)
 }

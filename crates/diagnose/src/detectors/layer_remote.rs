@@ -77,7 +77,7 @@ use crate::measures::first_touch::{self, Read};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerRemote,
     summary: "Remote storage: slow on first access, or a server does not answer",
     manual: iowhy_model::manual!("layer_remote.rs"),

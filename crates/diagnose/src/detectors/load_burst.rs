@@ -47,7 +47,7 @@ use crate::measures::ramp;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadBurst,
     summary: "Batches: many requests at once, drained at a constant rate",
     manual: iowhy_model::manual!("load_burst.rs"),

@@ -47,7 +47,7 @@ use crate::measures::windows::Windows;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadDiscard,
     summary: "Discards (TRIM) slow down all other I/O",
     manual: iowhy_model::manual!("load_discard.rs"),
@@ -118,7 +118,8 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
         confidence::believe(&mut finding, PRIOR_OF_LOAD, [clause]);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
-            "`iostat -x 1` shows no discards (d/s) while the tasks wait: then the device hangs, or a lock is held",
+            "`iostat -x 1` shows no discards (d/s) while the tasks wait: then the device hangs, or \
+             a lock is held",
             "reads or writes also time out: then the drive or its path hangs",
         ]);
         finding.next_step = lines(&[

@@ -52,7 +52,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadFlush,
     summary: "Flushes and synchronous writes take most of the time",
     manual: iowhy_model::manual!("load_flush.rs"),

@@ -36,7 +36,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadLargeIo,
     summary: "Large requests: the latency is transfer time",
     manual: iowhy_model::manual!("load_large_io.rs"),

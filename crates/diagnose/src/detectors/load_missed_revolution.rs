@@ -52,7 +52,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadMissedRevolution,
     summary: "Sequential synchronous writes each wait for a full revolution",
     manual: iowhy_model::manual!("load_missed_revolution.rs"),

@@ -47,7 +47,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRebuild,
     summary: "An array rebuild, check or scrub competes with the workload",
     manual: iowhy_model::manual!("load_rebuild.rs"),
@@ -62,10 +62,12 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Why background work is not the first thing to show where members fail.
-const FAILING: &str = "members of arrays count errors: background work runs into such a fault, and retries make it \
+const FAILING: &str = "members of arrays count errors: background work runs into such a fault, and \
+                       retries make it \
      slow";
 
-const TOO_SLOW_TO_MATTER: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for a member that is \
+const TOO_SLOW_TO_MATTER: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for \
+                                  a member that is \
                       slow or fails, or for other I/O";
 const SHARED_FAULT: &str =
     "several members fail together: background work suffers from that fault too";
@@ -220,7 +222,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             let array = if name.is_empty() { "an array" } else { &name };
             finding.sentence = format!(
-                "{array} runs background work ({reported}): it reads or writes all of its members, in \
+                "{array} runs background work ({reported}): it reads or writes all of its members, \
+                 in \
                  competition with the I/O of programs",
             );
             finding.assume(STATED, "reported by the array");
@@ -261,7 +264,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                     .done
                     .map_or(String::new(), |done| format!(", {} done", phrase::percent(done)));
                 finding.sentence = format!(
-                    "{array} is degraded: {} missing, and background work ({reported}{done}) reads or \
+                    "{array} is degraded: {} missing, and background work ({reported}{done}) reads \
+                     or \
                      writes the others, in competition with the I/O of programs",
                     phrase::count(missing, "member(s)")
                 );

@@ -43,7 +43,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRwMix,
     summary: "Read/write interference on the same device",
     manual: iowhy_model::manual!("load_rw_mix.rs"),
@@ -263,7 +263,8 @@ fn advise(finding: &mut Finding, disk: &str, victim: Op) {
     ];
     let limit = |who: &str, key: &str, watched: &str| {
         format!(
-            "limit the {who}: `systemctl set-property {}.service {key}=\"/dev/{} 50M\"`, and watch the {watched}",
+            "limit the {who}: `systemctl set-property {}.service {key}=\"/dev/{} 50M\"`, and watch \
+             the {watched}",
             who.to_uppercase(),
             phrase::disk(disk)
         )

@@ -59,7 +59,7 @@ use crate::measures::replay::{Side, Vote};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadSaturated,
     summary: "The device is saturated: the load exceeds a healthy device",
     manual: iowhy_model::manual!("load_saturated.rs"),

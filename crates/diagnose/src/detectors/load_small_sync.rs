@@ -38,7 +38,7 @@ use crate::measures::{sequential, service, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadSmallSync,
     summary: "Small unmerged I/Os, one at a time: a direct or synchronous mount",
     manual: iowhy_model::manual!("load_small_sync.rs"),

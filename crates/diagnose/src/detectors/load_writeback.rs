@@ -36,7 +36,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadWriteback,
     summary: "Programs are paused: they dirty pages faster than the device writes them back",
     manual: iowhy_model::manual!("load_writeback.rs"),
@@ -165,7 +165,8 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&[
         "the device is as slow at single writes when nothing else writes: `iowhy probe`",
-        "`grep -E 'nr_(dirty|writeback)' /proc/vmstat`: far below `nr_dirty_threshold`, and neither \
+        "`grep -E 'nr_(dirty|writeback)' /proc/vmstat`: far below `nr_dirty_threshold`, and \
+         neither \
          the control group nor the device (`/sys/class/bdi/*/max_ratio`) has a limit of its own",
     ]);
     let disk = name.map_or(String::new(), |name| format!(" -d {name}"));

@@ -52,7 +52,7 @@ use crate::measures::peers::{self, Peer, PeerRank, View};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::PeerOutlier,
     summary: "One disk is far slower than its peers under the same load",
     manual: iowhy_model::manual!("peer_outlier.rs"),

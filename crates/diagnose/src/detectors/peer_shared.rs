@@ -43,7 +43,7 @@ use crate::measures::{correlation, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::PeerShared,
     summary: "Many disks are slow together: a shared component is at fault",
     manual: iowhy_model::manual!("peer_shared.rs"),
@@ -159,7 +159,8 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
     finding.subject.devices = devices;
     finding.sentence = format!(
-        "{} completes nothing while {} requests wait, and {} {} at the same time: suspect what they \
+        "{} completes nothing while {} requests wait, and {} {} at the same time: suspect what \
+         they \
          share (adapter, storage network, host of a virtual machine, a limit) before any of them",
         phrase::disk(&first.disk),
         phrase::digits(waiting),
@@ -184,7 +185,8 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
     finding.refuted_by = lines(&["one of them is fast while another completes nothing"]);
     finding.next_step = lines(&[
         "`dmesg --ctime | tail -50`: timeouts and resets, and of which adapter?",
-        "`lsblk -o NAME,HCTL,TRAN`, `lsscsi -t`: what do they share? For a virtual machine, ask for \
+        "`lsblk -o NAME,HCTL,TRAN`, `lsscsi -t`: what do they share? For a virtual machine, ask \
+         for \
          the latency and the limits that its host sees",
     ]);
     Some(finding)

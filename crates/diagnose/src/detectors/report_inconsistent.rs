@@ -72,7 +72,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::ReportInconsistent,
     summary: "The input contradicts itself",
     manual: iowhy_model::manual!("report_inconsistent.rs"),

@@ -37,7 +37,7 @@ use crate::measures::elasticity::{self, Load};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::ReportUtilTrap,
     summary: "100 % busy is not saturation: the device can serve more",
     manual: iowhy_model::manual!("report_util_trap.rs"),

@@ -13,7 +13,7 @@ use crate::phrase;
 
 /// Disks, ports or links that failed together: what they hang behind is at fault.
 #[derive(Default)]
-pub struct Together<'s, 'a> {
+pub(crate) struct Together<'s, 'a> {
     /// The number of their adapter in SCSI addresses; `None` for links of a host without one.
     pub adapter: Option<u32>,
     /// The adapter, if the log names it.
@@ -30,12 +30,12 @@ pub struct Together<'s, 'a> {
 
 impl Together<'_, '_> {
     /// Whether it is about a line.
-    pub fn covers(&self, line: &LogLine) -> bool {
+    pub(crate) fn covers(&self, line: &LogLine) -> bool {
         self.lines.iter().any(|known| std::ptr::eq(known.reading.fact, line.reading.fact))
     }
 
     /// The devices in words.
-    pub fn names(&self, analysis: &Analysis) -> String {
+    pub(crate) fn names(&self, analysis: &Analysis) -> String {
         let name = |device: &DeviceId| phrase::disk(&analysis.recording.device_of(*device).name);
         phrase::list(
             &self.devices.iter().map(|device| name(device).to_string()).collect::<Vec<_>>(),
@@ -49,7 +49,10 @@ type Parent<'a> = (Host<'a>, Option<u32>);
 /// All links of a host, or disks of one adapter, that were lost within this time of each other.
 /// Ports that are merely slow or empty, as at a start and after a sleep, are not lost: a frame was
 /// corrupted on each, or a disk went offline.
-pub fn lost_together<'s, 'a>(analysis: &'s Analysis<'a>, within_s: f64) -> Vec<Together<'s, 'a>> {
+pub(crate) fn lost_together<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    within_s: f64,
+) -> Vec<Together<'s, 'a>> {
     let mut all: BTreeMap<Parent, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
@@ -127,7 +130,10 @@ const SHARED_S: f64 = 60.0;
 
 /// All adapters with at least this many disks that did not answer within that time, without medium
 /// errors.
-pub fn not_answering<'s, 'a>(analysis: &'s Analysis<'a>, disks: usize) -> Vec<Together<'s, 'a>> {
+pub(crate) fn not_answering<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    disks: usize,
+) -> Vec<Together<'s, 'a>> {
     let mut by_adapter: BTreeMap<(usize, u32), Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let adapter = line.message.adapter.filter(|_| line.kind == MessageKind::Timeout);
@@ -165,7 +171,7 @@ const GIVEN_UP_S: f64 = 300.0;
 
 /// What the log says of adapters before a disk went offline: links of its adapter that went down,
 /// and trouble that the adapter reported of itself.
-pub fn before_offline<'s, 'a>(
+pub(crate) fn before_offline<'s, 'a>(
     analysis: &'s Analysis<'a>,
     offline: &[&LogLine],
 ) -> Vec<&'s LogLine<'a>> {
@@ -220,7 +226,7 @@ const MAX_ALONE_SHARE: f64 = 0.5;
 /// All drives on separate ports, ATA or IDE, that stopped responding within that time of each
 /// other, each hardly ever without the others; and those that did so at the same minutes of
 /// different hours.
-pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Together<'s, 'a>> {
+pub(crate) fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Together<'s, 'a>> {
     let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     let mut out_of_step: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {

@@ -16,15 +16,15 @@ use crate::phrase;
 
 /// The minimum rebuild rate that Linux maintains, bytes per second, under other I/O of its members,
 /// if they can do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
-pub const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
+pub(crate) const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
 
 /// The rate is averaged over half a minute of bursts and pauses: a rebuild at the minimum is
 /// reported as up to this many times faster (`sync_speed` of drivers/md/md.c; the number is a
 /// choice).
-pub const NEAR_FLOOR: f64 = 1.5;
+pub(crate) const NEAR_FLOOR: f64 = 1.5;
 
 /// The state of an array: missing members and background work.
-pub struct ArrayState<'a> {
+pub(crate) struct ArrayState<'a> {
     /// Number of missing members; at least one if only its state shows it.
     pub missing: Option<(f64, FactReading<'a>)>,
     /// Its background work, in its own words.
@@ -39,7 +39,7 @@ pub struct ArrayState<'a> {
 }
 
 /// The state of an array, from facts.
-pub fn state_of<'a>(about: About<'_, 'a>) -> ArrayState<'a> {
+pub(crate) fn state_of<'a>(about: About<'_, 'a>) -> ArrayState<'a> {
     let is_md = disk_names::kind(about.disk) == "md";
     let counted = about.number(key::ARRAY_DEGRADED).filter(|(missing, _)| *missing > 0.0);
     let reported =
@@ -74,7 +74,7 @@ fn stands_at<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
 const WORK_STOPPED: f64 = 0.70;
 
 /// Background work that has stopped: the layer that does it waits, not its members.
-pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let stands = |about: About| {
         let name = about.disk;
         let state = state_of(about);
@@ -113,12 +113,12 @@ const LONGEST_S: f64 = 315_360_000.0;
 const IMPOSSIBLE: f64 = 0.85;
 
 /// The reported remaining time of background work, if it is impossible.
-pub fn absurd_time_left<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
+pub(crate) fn absurd_time_left<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
     about.number(key::ARRAY_REMAINING).filter(|(left, _)| *left > LONGEST_S)
 }
 
 /// Reports of background work that can not be.
-pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let of = |about: About| {
         let (left, reading) = absurd_time_left(about)?;
         let action = state_of(about).action?;
@@ -147,7 +147,7 @@ const MIN_MEMBERS: usize = 4;
 const SHARE: f64 = 0.5;
 
 /// An array of which this many members count errors.
-pub struct FailingMembers<'a> {
+pub(crate) struct FailingMembers<'a> {
     /// The array.
     pub device: DeviceId,
     /// Its name.
@@ -163,7 +163,7 @@ pub struct FailingMembers<'a> {
 }
 
 /// All such arrays.
-pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> {
+pub(crate) fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> {
     let of = |about: About<'_, 'a>| {
         let reading = about.last(key::DEVICE_SLAVES)?;
         let members = reading.fact.value.words()?;
@@ -181,7 +181,7 @@ pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> 
 }
 
 /// Members, of one array or several, that fail in a way that no single disk does.
-pub struct SharedFault<'a> {
+pub(crate) struct SharedFault<'a> {
     /// The input that reports it.
     pub host: Host<'a>,
     /// Their names, and how many members there are.
@@ -195,7 +195,7 @@ pub struct SharedFault<'a> {
 
 /// Members that an array gave up between two of its reports, and members of several pools of which
 /// each returned changed data and none failed a request.
-pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
+pub(crate) fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
     let mut found = Vec::new();
     for host in analysis.hosts() {
         let arrays: Vec<(&str, FactReading, Vec<String>)> = analysis
@@ -259,15 +259,15 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
 const OF_POOLS: usize = 3;
 
 /// Whether a disk is one of those that count errors together.
-pub fn fails_with_others(analysis: &Analysis, disk: &str) -> bool {
+pub(crate) fn fails_with_others(analysis: &Analysis, disk: &str) -> bool {
     failing_together(analysis).iter().any(|array| array.failing.iter().any(|of| of == disk))
 }
 
 /// Errors of a member beyond any single event (a choice).
-pub const MANY_FAILED: f64 = 10.0;
+pub(crate) const MANY_FAILED: f64 = 10.0;
 
 /// Whether a member of any array of an input fails: it counts many errors.
-pub fn any_fails(analysis: &Analysis, host: Host) -> bool {
+pub(crate) fn any_fails(analysis: &Analysis, host: Host) -> bool {
     let fails =
         |disk| errors(analysis.facts.about(Some(host), disk)).iter().any(|n| *n >= MANY_FAILED);
     analysis.facts.disks().any(fails)
@@ -280,7 +280,8 @@ fn errors(about: About) -> [f64; 3] {
 }
 
 /// States of members that their array or controller failed.
-pub const THROWN_OUT: [&str; 6] = ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
+pub(crate) const THROWN_OUT: [&str; 6] =
+    ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
 
 /// Whether its array or controller failed a member.
 fn is_thrown_out(about: About) -> bool {
@@ -288,7 +289,7 @@ fn is_thrown_out(about: About) -> bool {
 }
 
 /// Other members of a disk's array that the array failed as well.
-pub fn given_up_beside(analysis: &Analysis, candidate: &FaultCandidate) -> Vec<String> {
+pub(crate) fn given_up_beside(analysis: &Analysis, candidate: &FaultCandidate) -> Vec<String> {
     let Some((_, members)) = candidate.about().array() else { return Vec::new() };
     let is_given_up = |disk: &&String| is_thrown_out(analysis.facts.about(candidate.host, disk));
     let members = members.fact.value.words().unwrap_or_default();
@@ -297,7 +298,7 @@ pub fn given_up_beside(analysis: &Analysis, candidate: &FaultCandidate) -> Vec<S
 }
 
 /// Partitions of one disk that their arrays failed.
-pub struct LostParts<'a> {
+pub(crate) struct LostParts<'a> {
     /// The disk.
     pub disk: String,
     /// Each partition and its array; two at least.
@@ -305,7 +306,7 @@ pub struct LostParts<'a> {
 }
 
 /// Other partitions of the same disk that failed in other arrays.
-pub fn lost_parts<'s>(analysis: &'s Analysis, part: &str) -> Option<LostParts<'s>> {
+pub(crate) fn lost_parts<'s>(analysis: &'s Analysis, part: &str) -> Option<LostParts<'s>> {
     let disk = disk_names::without_partition(part).to_string();
     let all = analysis
         .facts

@@ -33,7 +33,7 @@ const MUCH: f64 = 1e8;
 const TWO_RATES: f64 = 0.85;
 
 /// Programs that write far more than the disks do in the same seconds.
-pub fn into_memory(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn into_memory(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let hosts = analysis.hosts().into_iter();
     hosts.filter_map(|host| ahead_of_disks(analysis, verdict, host)).collect()
 }
@@ -72,7 +72,7 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<F
 }
 
 /// A finding of each input in which nothing was timed.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let hosts = analysis.hosts().into_iter();
     hosts.filter_map(|host| of_host(analysis, verdict, host)).collect()
 }

@@ -10,7 +10,7 @@ const ATTACHMENTS: &str = include_str!("attachments.txt");
 
 /// How a disk is attached.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Attachment {
+pub(crate) enum Attachment {
     Cable,
     Card,
     Firewire,
@@ -27,7 +27,7 @@ pub enum Attachment {
 
 impl Attachment {
     /// By the stated bus, else by the name and the log.
-    pub fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Attachment {
+    pub(crate) fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Attachment {
         let says = |what| reading.iter().any(|line| line.event == Some(what));
         let fibre = says(PathEvent::LinkDown);
         let usb_host = reading.iter().any(|line| line.message.is_of_usb_host());
@@ -63,12 +63,12 @@ impl Attachment {
     }
 
     /// The components that may be at fault.
-    pub fn parts(self) -> &'static str {
+    pub(crate) fn parts(self) -> &'static str {
         self.parts_and_steps().0
     }
 
     /// What to check; where a link only wakes up, power management before the cable.
-    pub fn steps(self, disk: &str, is_awake: bool) -> Vec<String> {
+    pub(crate) fn steps(self, disk: &str, is_awake: bool) -> Vec<String> {
         let mut steps = phrase::about(&self.parts_and_steps().1, disk);
         if self == Attachment::Pcie && disk_names::is_nvme(disk) {
             steps[2] += &format!(", and `nvme smart-log /dev/{disk}` now and tomorrow");

@@ -18,7 +18,7 @@ use crate::phrase;
 const NAMED: usize = 4;
 
 /// What the tasks of a host that sleep so wait for, as far as their names tell.
-pub fn meaning(analysis: &Analysis, host: Host) -> Option<String> {
+pub(crate) fn meaning(analysis: &Analysis, host: Host) -> Option<String> {
     let names = names(analysis, host);
     let (first, rest) = names.split_at(names.len().min(NAMED));
     let mut listed: Vec<String> = first.iter().map(|(name, _)| name.to_string()).collect();
@@ -34,7 +34,7 @@ pub fn meaning(analysis: &Analysis, host: Host) -> Option<String> {
 
 /// What iowait means where no disk is listed: I/O of the disks whose journal, log or dirty pages a
 /// blocked thread of this host writes.
-pub fn meaning_of_iowait(analysis: &Analysis, host: Host) -> Option<String> {
+pub(crate) fn meaning_of_iowait(analysis: &Analysis, host: Host) -> Option<String> {
     let disks = disks(&names(analysis, host));
     (!disks.is_empty()).then(|| {
         format!(
@@ -46,7 +46,7 @@ pub fn meaning_of_iowait(analysis: &Analysis, host: Host) -> Option<String> {
 }
 
 /// Where the tasks of a host hang, by the functions in their stacks.
-pub fn meaning_of_hangs(analysis: &Analysis, host: Host) -> Option<String> {
+pub(crate) fn meaning_of_hangs(analysis: &Analysis, host: Host) -> Option<String> {
     let functions = counted(analysis, host, key::TASKS_HUNG_IN);
     let known = |name: &str| {
         let what = waits::of_stack(&[name]).and_then(|(_, what)| what);
@@ -79,7 +79,7 @@ fn functions(analysis: &Analysis, host: Host) -> Vec<String> {
 
 /// Tasks that all hang within one module of the kernel, for a lock or a resource of its own, while
 /// no disk reports anything: `layer.above`.
-pub fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = analysis.hosts().into_iter().filter_map(|host| {
         let [(module, tasks)] = counted(analysis, host, key::TASKS_HUNG_WITHIN)[..] else {
             return None;
@@ -96,7 +96,8 @@ pub fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = builder.finding(verdict, None);
         let functions = functions(analysis, host);
         finding.sentence = format!(
-            "{} hang, all of them within {module} ({}), for a lock or a resource of its own: no disk \
+            "{} hang, all of them within {module} ({}), for a lock or a resource of its own: no \
+             disk \
              reports an error, and none is shown to be slow",
             phrase::count(tasks, "task(s)"),
             phrase::list(&functions)
@@ -108,7 +109,8 @@ pub fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
              holder of the lock waits for it",
         ]);
         finding.next_step = vec![
-            "all stacks at once (`echo w > /proc/sysrq-trigger`, then `dmesg`): one task holds what \
+            "all stacks at once (`echo w > /proc/sysrq-trigger`, then `dmesg`): one task holds \
+             what \
              the others wait for, and its stack shows the reason"
                 .to_string(),
             format!("look for known faults of {module} in this kernel; try a newer one"),
@@ -125,7 +127,7 @@ const SEVERAL: f64 = 2.0;
 const FOR_MINUTES: f64 = 0.62;
 
 /// Tasks of a host that hang in a wait for I/O: `layer.below`.
-pub fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Option<Finding> {
+pub(crate) fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Option<Finding> {
     let (tasks, reading) = analysis.own_number(host, key::TASKS_HUNG_FOR_IO)?;
     let log: Vec<&LogLine> = analysis.facts.log_of(move |of| of == host).collect();
     let log: Vec<&LogLine> =
@@ -153,7 +155,8 @@ pub fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Option<Findi
         disks => format!("; journals or work of {}", phrase::list(disks)),
     };
     finding.sentence = format!(
-        "{} hung for minutes in a wait for I/O ({}{of}), which the storage below does not complete: a \
+        "{} hung for minutes in a wait for I/O ({}{of}), which the storage below does not \
+         complete: a \
          disk, its path, the host of a guest, or a very long queue to one of them",
         phrase::count(tasks, "task(s)"),
         phrase::list(&functions)
@@ -161,7 +164,8 @@ pub fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Option<Findi
     finding.assume(FOR_MINUTES, "stacks of tasks that hung");
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
-        "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel lost a \
+        "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel lost \
+         a \
          wake-up",
     ]);
     finding.next_step = lines(&[
@@ -173,7 +177,7 @@ pub fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Option<Findi
 }
 
 /// The devices that workers of the kernel serve which hang.
-pub fn hung_on(analysis: &Analysis, host: Host) -> Vec<String> {
+pub(crate) fn hung_on(analysis: &Analysis, host: Host) -> Vec<String> {
     let counted = counted(analysis, host, key::TASKS_HUNG_ON);
     counted.into_iter().map(|(device, _)| device.to_string()).collect()
 }

@@ -13,7 +13,11 @@ use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 
 /// An empty finding: no confidence, nothing explained.
-pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
+pub(crate) fn new_finding(
+    verdict: Verdict,
+    device: Option<DeviceId>,
+    listings: Vec<usize>,
+) -> Finding {
     Finding::new(verdict, Subject { device, listings, group: None, devices: Vec::new() })
 }
 
@@ -134,17 +138,17 @@ impl Numbers {
 }
 
 /// The same evidence, about this disk of several.
-pub fn of_disk(evidence: Evidence, disk: &str) -> Evidence {
+pub(crate) fn of_disk(evidence: Evidence, disk: &str) -> Evidence {
     Evidence { disk: Some(disk.to_string()), ..evidence }
 }
 
 /// Sentences as owned text.
-pub fn lines(texts: &[&str]) -> Vec<String> {
+pub(crate) fn lines(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_string()).collect()
 }
 
 /// The next steps where no I/O was timed, or none that was is slow.
-pub fn look_elsewhere() -> Vec<String> {
+pub(crate) fn look_elsewhere() -> Vec<String> {
     lines(&[
         "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
         "look above the block layer: CPU, locks, memory, network",
@@ -152,7 +156,7 @@ pub fn look_elsewhere() -> Vec<String> {
 }
 
 /// What an accusation rests on: evidence, the listings it was read in, and its weight.
-pub struct EvidenceBuilder<'s> {
+pub(crate) struct EvidenceBuilder<'s> {
     analysis: &'s Analysis<'s>,
     /// The evidence, in the order it was found.
     pub evidence: Vec<Evidence>,
@@ -166,19 +170,19 @@ pub struct EvidenceBuilder<'s> {
 
 impl<'s> EvidenceBuilder<'s> {
     /// Without any evidence.
-    pub fn of(analysis: &'s Analysis) -> EvidenceBuilder<'s> {
+    pub(crate) fn of(analysis: &'s Analysis) -> EvidenceBuilder<'s> {
         let (evidence, listings) = (Vec::new(), Vec::new());
         EvidenceBuilder { analysis, evidence, listings, clauses: Vec::new(), words: Vec::new() }
     }
 
     /// About a disk: the listing that measured it comes first.
-    pub fn about(candidate: &FaultCandidate<'s, '_>) -> EvidenceBuilder<'s> {
+    pub(crate) fn about(candidate: &FaultCandidate<'s, '_>) -> EvidenceBuilder<'s> {
         let listings = candidate.listing.into_iter().collect();
         EvidenceBuilder { listings, ..EvidenceBuilder::of(candidate.analysis) }
     }
 
     /// A fact.
-    pub fn fact(
+    pub(crate) fn fact(
         &mut self,
         reading: &FactReading,
         quantity: &str,
@@ -191,7 +195,7 @@ impl<'s> EvidenceBuilder<'s> {
     }
 
     /// A number computed from a listing.
-    pub fn number(
+    pub(crate) fn number(
         &mut self,
         listing: usize,
         quantity: &str,
@@ -204,7 +208,7 @@ impl<'s> EvidenceBuilder<'s> {
     }
 
     /// A number of requests that ended with an error.
-    pub fn failed(
+    pub(crate) fn failed(
         &mut self,
         listing: usize,
         quantity: &str,
@@ -218,7 +222,7 @@ impl<'s> EvidenceBuilder<'s> {
     }
 
     /// Log lines of one kind, counted where they were read, and the first of them.
-    pub fn log_lines(&mut self, what: &str, lines: &[&LogLine], bound: Option<Bound>) {
+    pub(crate) fn log_lines(&mut self, what: &str, lines: &[&LogLine], bound: Option<Bound>) {
         let Some(first) = lines.first() else { return };
         let messages = LogLine::messages(lines);
         self.fact(&first.reading, what, (messages as f64, Unit::Count), bound);
@@ -228,12 +232,12 @@ impl<'s> EvidenceBuilder<'s> {
     }
 
     /// Adds the clauses to a prior, in the ledger of a finding.
-    pub fn believe(&self, finding: &mut Finding, prior: f64) {
+    pub(crate) fn believe(&self, finding: &mut Finding, prior: f64) {
         confidence::believe(finding, prior, self.clauses.iter().cloned());
     }
 
     /// A finding that rests on what was gathered so far; it explains what was stated.
-    pub fn finding(&mut self, verdict: Verdict, device: Option<DeviceId>) -> Finding {
+    pub(crate) fn finding(&mut self, verdict: Verdict, device: Option<DeviceId>) -> Finding {
         let mut finding = new_finding(verdict, device, self.listings.clone());
         finding.evidence = std::mem::take(&mut self.evidence);
         finding.explained_share = 1.0;

@@ -29,7 +29,7 @@ fn polls(listing: &Listing) -> bool {
 }
 
 /// A finding for each listing in which every run is bound by its CPU.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let runs = runs::runs(analysis);
     let listings = analysis.listings();
     let bound = listings.filter_map(|(place, listing)| {

@@ -26,7 +26,7 @@ const BUSY: f64 = 0.8;
 const FEW_PER_S: f64 = 20.0;
 
 /// A finding of each listing in which such a thread is at the limit of its CPU.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     places.filter_map(|place| of_listing(analysis, place, verdict)).collect()
 }

@@ -10,7 +10,7 @@ use crate::facts::About;
 use crate::facts::disk_names;
 
 /// A disk that may have a fault.
-pub struct FaultCandidate<'s, 'a> {
+pub(crate) struct FaultCandidate<'s, 'a> {
     /// The input that measured it; `None` if it is only mentioned.
     pub host: Option<Host<'s>>,
     /// Its name.
@@ -35,13 +35,13 @@ impl<'s, 'a> FaultCandidate<'s, 'a> {
     }
 
     /// Facts about it.
-    pub fn about(&'s self) -> About<'s, 'a> {
+    pub(crate) fn about(&'s self) -> About<'s, 'a> {
         self.analysis.facts.about(self.host, &self.disk)
     }
 }
 
 /// All disks, by input.
-pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 'a>> {
+pub(crate) fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 'a>> {
     let mut found: Vec<FaultCandidate> = Vec::new();
     let traces = analysis.traces.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
     let rows =

@@ -10,7 +10,7 @@ use crate::facts::About;
 use crate::facts::kernel_log::LogLine;
 
 /// A disk or a port.
-pub struct Case<'s> {
+pub(crate) struct Case<'s> {
     /// The whole input.
     pub analysis: &'s Analysis<'s>,
     /// It.
@@ -25,7 +25,9 @@ pub struct Case<'s> {
 
 impl<'s> Case<'s> {
     /// All disks.
-    pub fn of_disks(candidates: &'s [FaultCandidate<'s, 's>]) -> impl Iterator<Item = Case<'s>> {
+    pub(crate) fn of_disks(
+        candidates: &'s [FaultCandidate<'s, 's>],
+    ) -> impl Iterator<Item = Case<'s>> {
         candidates.iter().map(|known| Case {
             analysis: known.analysis,
             device: known.device,
@@ -36,7 +38,7 @@ impl<'s> Case<'s> {
     }
 
     /// All ports and controllers that the log names without a disk.
-    pub fn of_ports(analysis: &'s Analysis<'s>) -> impl Iterator<Item = Case<'s>> {
+    pub(crate) fn of_ports(analysis: &'s Analysis<'s>) -> impl Iterator<Item = Case<'s>> {
         let ports = analysis.facts.by_port(analysis.facts.unnamed()).into_iter();
         ports.map(move |(device, log)| {
             let name = &analysis.recording.device_of(device).name;
@@ -45,48 +47,48 @@ impl<'s> Case<'s> {
     }
 
     /// The same with only these lines.
-    pub fn with(&self, log: impl Iterator<Item = &'s LogLine<'s>>) -> Case<'s> {
+    pub(crate) fn with(&self, log: impl Iterator<Item = &'s LogLine<'s>>) -> Case<'s> {
         let Case { analysis, device, name, candidate, .. } = *self;
         Case { analysis, device, name, log: log.collect(), candidate }
     }
 
     /// Facts about it.
-    pub fn about(&self) -> About<'s, 's> {
+    pub(crate) fn about(&self) -> About<'s, 's> {
         let host = self.candidate.and_then(|known| known.host);
         self.analysis.facts.about(host, self.name)
     }
 
     /// Its requests that failed, and the listing that measured it.
-    pub fn failed(&self) -> Option<(usize, &'s [&'s Event])> {
+    pub(crate) fn failed(&self) -> Option<(usize, &'s [&'s Event])> {
         let known = self.candidate?;
         Some((known.listing?, &known.failed))
     }
 
     /// Evidence, beginning with where it was measured.
-    pub fn builder(&self) -> EvidenceBuilder<'s> {
+    pub(crate) fn builder(&self) -> EvidenceBuilder<'s> {
         let mut builder = EvidenceBuilder::of(self.analysis);
         builder.listings.extend(self.candidate.and_then(|known| known.listing));
         builder
     }
 
     /// Its lines of these kinds.
-    pub fn logged(&self, kinds: &[MessageKind]) -> Vec<&'s LogLine<'s>> {
+    pub(crate) fn logged(&self, kinds: &[MessageKind]) -> Vec<&'s LogLine<'s>> {
         self.log.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
     }
 
     /// Whether any line is of one of these kinds.
-    pub fn has(&self, kinds: &[MessageKind]) -> bool {
+    pub(crate) fn has(&self, kinds: &[MessageKind]) -> bool {
         self.log.iter().any(|line| kinds.contains(&line.kind))
     }
 
     /// Whether any line reports one of these about the path.
-    pub fn reports(&self, events: &[PathEvent]) -> bool {
+    pub(crate) fn reports(&self, events: &[PathEvent]) -> bool {
         let one_of = |event: PathEvent| events.contains(&event);
         self.log.iter().any(|line| line.event.is_some_and(one_of))
     }
 
     /// Whether a guest of a hypervisor wrote them, which sees no slot and no drive.
-    pub fn is_of_a_guest(&self) -> bool {
+    pub(crate) fn is_of_a_guest(&self) -> bool {
         self.analysis.facts.hypervisor(&self.log).is_some()
     }
 }

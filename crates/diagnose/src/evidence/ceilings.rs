@@ -24,7 +24,7 @@ const BLOCKED: f64 = 1.0;
 const WAITED: f64 = 0.2;
 
 /// The throughput ceiling of all disks of an input.
-pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
+pub(crate) fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
     let about = analysis.facts.about(Some(host), any);
     let mean = |column: &'static str| about.machine_number(key::VMSTAT_MEAN.of(column));
     let number = |column: &'static str| mean(column).map_or(0.0, |(value, _)| value);
@@ -40,7 +40,8 @@ pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
     let what = format!("bytes {words} all disks per second, at most {above} above their mean");
     let evidence = analysis.stated(&reading).bytes_per_s(&what, value);
     let would_mean = format!(
-        "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a limit \
+        "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a \
+         limit \
          is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",
         phrase::digits(number("b"))
     );
@@ -52,7 +53,7 @@ pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
 const NEAR_SOLD: f64 = 0.03;
 
 /// What to ask about a saturated device whose rate is near one that is sold.
-pub fn near_a_sold_one(
+pub(crate) fn near_a_sold_one(
     analysis: &Analysis,
     device: DeviceId,
     [per_s, bytes_per_s]: [f64; 2],
@@ -80,7 +81,7 @@ const ROWS: usize = 3;
 const AT_ITS_NETWORK: f64 = 0.93;
 
 /// Disks of another machine that are as fast as a network of 1 or 10 Gbit/s in all of their rows.
-pub fn of_networks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn of_networks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = analysis.rows_by_listing().into_iter().filter_map(|rows| {
         let first = *rows.first()?;
         let about = analysis.about(first.listing, &first.disk);

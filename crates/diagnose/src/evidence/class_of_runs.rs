@@ -78,7 +78,7 @@ fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
 /// them, and ms of a small read, that together only something that turns shows: flash that streams
 /// as fast finds a sector in less than one (choices).
 const LARGE: f64 = 524_288.0;
-pub const STREAMS_PER_S: f64 = 40e6;
+pub(crate) const STREAMS_PER_S: f64 = 40e6;
 const SEEKS_MS: f64 = 2.5;
 /// No platter streams more (data sheets, 2026): what small reads give beyond is of a cache.
 const MOST_OF_A_PLATTER: f64 = 300e6;
@@ -169,7 +169,7 @@ impl Profile {
 }
 
 /// A read that was alone and took as long as a healthy disk of some class needs.
-pub struct OfAClass {
+pub(crate) struct OfAClass {
     /// What was read.
     pub device: DeviceId,
     /// How long it took, ms.
@@ -182,7 +182,7 @@ pub struct OfAClass {
 
 /// A read that was alone and took as long as a healthy disk of some class does, if its own class is
 /// not known and its writes are in proportion.
-pub fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
+pub(crate) fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
     let one = alone(analysis, host).filter(|one| analysis.medium(one.device).is_none())?;
     let profile = Profile::of(analysis, host);
     if profile.slow_writes().is_some() {
@@ -205,7 +205,7 @@ fn healthy_ms(medium: Medium, bytes: f64) -> f64 {
 
 /// Reads that were alone and took longer than those of any healthy disk: the device, ms, and what
 /// the slowest class needs at most, ms.
-pub fn of_no_class(analysis: &Analysis, host: Host) -> Option<(DeviceId, f64, f64)> {
+pub(crate) fn of_no_class(analysis: &Analysis, host: Host) -> Option<(DeviceId, f64, f64)> {
     let one = alone(analysis, host)?;
     let slowest =
         CLASSES.map(|medium| healthy_ms(medium, one.bytes)).into_iter().fold(0.0, f64::max);
@@ -216,7 +216,7 @@ pub fn of_no_class(analysis: &Analysis, host: Host) -> Option<(DeviceId, f64, f6
 /// `6.7 ms per read of 4 KiB, one at a time, is what a spinning disk takes if it is healthy; if it
 /// is a memory card or eMMC instead, it is 14 times slower than its class`; and whether writes are
 /// far slower than reads.
-pub fn reported(analysis: &Analysis, host: Host) -> Option<String> {
+pub(crate) fn reported(analysis: &Analysis, host: Host) -> Option<String> {
     let profile = Profile::of(analysis, host);
     let reads = of_reads(analysis, host, profile.turns());
     let all: Vec<String> = reads.into_iter().chain(profile.slow_writes()).collect();

@@ -40,7 +40,7 @@ const HARDLY_ANY: f64 = 0.93;
 const SUSPECTED: f64 = 0.30;
 
 /// The HEALTHY verdicts of all inputs of which no disk was timed, or none had anything to do.
-pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let mut hosts: BTreeSet<Host> = analysis.hosts().into_iter().collect();
     for known in ranked.findings.iter().filter(|known| accuses(known)) {
         known.subject.listings.iter().for_each(|place| {
@@ -182,7 +182,7 @@ fn hardly_any(analysis: &Analysis, host: Host) -> Option<Finding> {
 
 /// Averages without latencies (transfers per second only): hardly any I/O, and idle CPUs did not
 /// wait for it.
-pub fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
+pub(crate) fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
     let number = |key: FactKey| analysis.own_number(host, key);
     let rows: Vec<&Interval> = places(analysis, host)
         .flat_map(|place| &analysis.listing(place).intervals)

@@ -21,7 +21,7 @@ const OF_A_CLUSTER: f64 = 0.85;
 const BLOCKED_S: f64 = 30.0;
 
 /// A cluster that reports that it does not serve part of its data: requests for that part wait.
-pub fn inactive(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn inactive(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     let found = places.filter_map(|place| {
         let listing = analysis.listing(place);
@@ -56,7 +56,7 @@ pub fn inactive(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// A server that often waited for its replicas, and far less often for its own disks.
-pub fn replicas(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn replicas(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = (0..analysis.recording.listings.len()).filter_map(|place| {
         let listing = analysis.listing(place);
         let said = |key: FactKey| {
@@ -104,7 +104,7 @@ pub fn replicas(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 const FEW_SERVICES: usize = 3;
 
 /// Over all inputs: part of a list names few of many.
-pub fn blocked(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
+pub(crate) fn blocked(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     let listings = || analysis.listings();
     let line_text = |key: FactKey| {
         listings().flat_map(move |(place, listing)| {

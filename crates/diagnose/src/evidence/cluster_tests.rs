@@ -33,12 +33,12 @@ fn tests<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = (usize, &'a Distri
 }
 
 /// A finding of each test with almost no progress: `layer.remote`.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     tests(analysis).filter_map(|(place, of)| stuck(analysis, place, of, verdict)).collect()
 }
 
 /// Tests whose objects wait for each other: `load.saturated`.
-pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = tests(analysis).filter_map(|(place, objects)| {
         let n = objects.histogram.count();
         let mean_s = objects.histogram.mean_ns()?.0 / 1e9;
@@ -47,7 +47,8 @@ pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         (mean_s >= OBJECT_S && apart_s <= FLOWS_S).then_some(())?;
         let mut finding = new_finding(verdict, Some(objects.device), vec![place]);
         finding.sentence = format!(
-            "the test keeps {} objects in flight and the cluster completes one every {}: each takes \
+            "the test keeps {} objects in flight and the cluster completes one every {}: each \
+             takes \
              {} because it waits for the others",
             phrase::digits(at_once),
             phrase::ms(apart_s * 1e3),
@@ -62,7 +63,8 @@ pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.explained_share = 1.0 - apart_s / mean_s;
         finding.refuted_by = lines(&["the same test with `-t 1` is just as slow"]);
         finding.next_step = lines(&[
-            "`rados bench ... -t 1`: the latency of one object alone; compare the throughput of this \
+            "`rados bench ... -t 1`: the latency of one object alone; compare the throughput of \
+             this \
              test, not its latency, with the disks and the network of the cluster",
             "`ceph osd perf`, `iostat -x 1` on its hosts: which of disks, journals and network is \
              full?",

@@ -21,12 +21,12 @@ const WAITS: f64 = 0.67;
 const WRITES: f64 = 1e4;
 
 /// Journals that are committed all along: `load.flush`.
-pub fn of_journals(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn of_journals(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     findings(analysis, verdict, Committer::Journal)
 }
 
 /// Transactions that are written all along: `layer.above`.
-pub fn of_transactions(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn of_transactions(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     findings(analysis, verdict, Committer::Transaction)
 }
 

@@ -7,31 +7,35 @@ use iowhy_model::{Bound, Clause, Evidence, Finding};
 
 /// Priors given a reported problem (docs/METHOD.md, 11 Confidence): of a device's fault, of the
 /// workload or its configuration, of a cap or throttle, of a path, a peer or a layer.
-pub const PRIOR: f64 = 0.20;
-pub const PRIOR_OF_LOAD: f64 = 0.55;
-pub const PRIOR_OF_CAP: f64 = 0.12;
-pub const PRIOR_OF_PATH: f64 = 0.08;
+pub(crate) const PRIOR: f64 = 0.20;
+pub(crate) const PRIOR_OF_LOAD: f64 = 0.55;
+pub(crate) const PRIOR_OF_CAP: f64 = 0.12;
+pub(crate) const PRIOR_OF_PATH: f64 = 0.08;
 /// Maximum confidence of a latency pattern alone, if log, SMART or a failed request have to confirm
 /// it: a suspicion, never an accusation.
-pub const SHAPE_ALONE: f64 = 0.55;
+pub(crate) const SHAPE_ALONE: f64 = 0.55;
 /// Maximum confidence that disk or path failed where nothing shows which: 17 of 19 first answers
 /// with such a doubt named the right side (docs/decisions/0130). The second is of doubts that few
 /// captures had.
-pub const ONE_OF_TWO: f64 = 0.75;
-pub const ONE_OF_TWO_OF_FEW: f64 = 0.65;
+pub(crate) const ONE_OF_TWO: f64 = 0.75;
+pub(crate) const ONE_OF_TWO_OF_FEW: f64 = 0.65;
 /// Share of the time lost below which it is not noticeable (docs/METHOD.md, 10 Rules).
-pub const NOTICEABLE: f64 = 0.05;
+pub(crate) const NOTICEABLE: f64 = 0.05;
 
 /// Starts a finding from a prior and adds the log-likelihood ratio of each clause: first of the
 /// evidence, then of clauses without a number.
-pub fn believe(finding: &mut Finding, prior: f64, clauses: impl IntoIterator<Item = Clause>) {
+pub(crate) fn believe(
+    finding: &mut Finding,
+    prior: f64,
+    clauses: impl IntoIterator<Item = Clause>,
+) {
     finding.assume(prior, "prior of this verdict");
     weigh_evidence(finding);
     finding.weigh(clauses);
 }
 
 /// Adds the weight of evidence that is a clause of the rule.
-pub fn weigh_evidence(finding: &mut Finding) {
+pub(crate) fn weigh_evidence(finding: &mut Finding) {
     let clauses: Vec<Clause> = finding.evidence.iter().filter_map(clause).collect();
     finding.weigh(clauses);
 }
@@ -50,19 +54,19 @@ fn clause(evidence: &Evidence) -> Option<Clause> {
 
 /// The clause `value > threshold`: three nats per doubling, never more than three
 /// (docs/METHOD.md, 11 Confidence).
-pub fn above(what: impl Into<Cow<'static, str>>, value: f64, threshold: f64) -> Clause {
+pub(crate) fn above(what: impl Into<Cow<'static, str>>, value: f64, threshold: f64) -> Clause {
     let compared = Some((value, Bound::Above(threshold)));
     Clause { what: what.into(), compared, nats: beyond(value, threshold) }
 }
 
 /// The clause `value < threshold`.
-pub fn below(what: impl Into<Cow<'static, str>>, value: f64, threshold: f64) -> Clause {
+pub(crate) fn below(what: impl Into<Cow<'static, str>>, value: f64, threshold: f64) -> Clause {
     let nats = if value <= 0.0 { 3.0 } else { -beyond(value, threshold) };
     Clause { what: what.into(), compared: Some((value, Bound::Below(threshold))), nats }
 }
 
 /// Weight of a value beyond a threshold, in nats.
-pub fn beyond(value: f64, threshold: f64) -> f64 {
+pub(crate) fn beyond(value: f64, threshold: f64) -> f64 {
     if value <= 0.0 || threshold <= 0.0 {
         return -Evidence::MOST_NATS;
     }

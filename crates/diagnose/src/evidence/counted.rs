@@ -23,7 +23,7 @@ const NEARLY_ALL: f64 = 0.9;
 const ENOUGH: u64 = crate::analysis::EVENTS_NEEDED as u64;
 
 /// The requests of one disk that the histograms of a listing count.
-pub struct CountedDisk {
+pub(crate) struct CountedDisk {
     /// The listing's index.
     pub listing: usize,
     /// The device.
@@ -47,7 +47,7 @@ pub struct CountedDisk {
 
 /// Which requests were slow.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Slow {
+pub(crate) enum Slow {
     /// Nearly all, from this latency on, ns.
     All(f64),
     /// Some, separate from the others.
@@ -56,22 +56,22 @@ pub enum Slow {
 
 impl CountedDisk {
     /// How many.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.histogram.count()
     }
 
     /// Completions per second.
-    pub fn per_s(&self) -> Option<f64> {
+    pub(crate) fn per_s(&self) -> Option<f64> {
         self.seconds.map(|seconds| self.count() as f64 / seconds)
     }
 
     /// Requests in flight, mean: by Little's law, their rate times their latency.
-    pub fn in_flight(&self) -> Option<f64> {
+    pub(crate) fn in_flight(&self) -> Option<f64> {
         self.per_s().map(|per_s| per_s * self.mean_ms / 1e3)
     }
 
     /// From one completion to the next, ms, mean.
-    pub fn pace_ms(&self) -> Option<f64> {
+    pub(crate) fn pace_ms(&self) -> Option<f64> {
         self.per_s().map(|per_s| 1e3 / per_s)
     }
 }
@@ -88,7 +88,7 @@ fn slow(histogram: &Histogram, slowest_ms: f64) -> Option<Slow> {
 
 /// The disks with enough counts in histograms, per listing. Counts of stacked devices
 /// are not those of disks, and for a traced disk single I/Os are better.
-pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
+pub(crate) fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
     let mut by_disk: BTreeMap<(usize, &str), Vec<&HistogramSample>> = BTreeMap::new();
     let traced: HashSet<(Host, &str)> = analysis
         .traces
@@ -114,7 +114,7 @@ pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
 }
 
 /// The healthy service time of the slowest class that a device's name allows, ms.
-pub fn slowest_ms(analysis: &Analysis, device: DeviceId, op: Option<Op>, bytes: f64) -> f64 {
+pub(crate) fn slowest_ms(analysis: &Analysis, device: DeviceId, op: Option<Op>, bytes: f64) -> f64 {
     let request = Request { op: op.unwrap_or(Op::Read), bytes, sequential: None };
     let stated = analysis.options.healthy_ms;
     let of_class = || HealthyServiceTime::of(&analysis.media(device), request, None).slowest_ms();

@@ -46,7 +46,8 @@ const LOCKS: Inside = Inside {
         "the counters are older than the problem: read them twice, and compare the difference",
     ],
     next: [
-        "which session blocks the others, and what does it do: `sys.dm_exec_requests`, `v$session`, \
+        "which session blocks the others, and what does it do: `sys.dm_exec_requests`, \
+         `v$session`, \
          pg_blocking_pids(), db.currentOp()",
         "shorten its transaction; spread inserts that meet in one page or index block",
     ],
@@ -67,13 +68,13 @@ const CPUS: Inside = Inside {
 };
 
 /// A finding of each input whose database waits for its own locks and latches.
-pub fn for_locks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn for_locks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let hosts = analysis.hosts().into_iter();
     hosts.filter_map(|host| of_host(analysis, verdict, host, &LOCKS)).collect()
 }
 
 /// A finding of each input whose database computes, or waits for a CPU.
-pub fn for_cpus(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn for_cpus(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let hosts = analysis.hosts().into_iter();
     hosts.filter_map(|host| of_host(analysis, verdict, host, &CPUS)).collect()
 }

@@ -20,14 +20,14 @@ const OLD_S: f64 = 30.0 * 86_400.0;
 const HOT: f64 = 60.0;
 
 /// Each drive of an input whose defect counters are all 0.
-pub fn seen(analysis: &Analysis, host: Host, disks: &[String]) -> Vec<Observation> {
+pub(crate) fn seen(analysis: &Analysis, host: Host, disks: &[String]) -> Vec<Observation> {
     let unnamed = disks.iter().all(|disk| !disk.is_empty()).then_some("");
     let all = disks.iter().map(String::as_str).chain(unnamed);
     all.filter_map(|disk| clean(analysis, host, disk)).collect()
 }
 
 /// Whether the errors in the logs of all drives of an input are long ago.
-pub fn are_history(analysis: &Analysis, host: Host, disks: &[String]) -> bool {
+pub(crate) fn are_history(analysis: &Analysis, host: Host, disks: &[String]) -> bool {
     let all = disks.iter().map(String::as_str).chain([""]);
     let mut logged = all.filter(|disk| {
         number(analysis, host, disk, key::SMART_ERRORS).is_some_and(|(errors, _)| errors > 0.0)

@@ -18,7 +18,7 @@ const BLOCKED: f64 = 16.0;
 const LOCKS_KEPT: f64 = 0.72;
 
 /// Machines whose kernel failed while tasks wait, and whose log shows no failing disk.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     analysis.hosts().into_iter().filter_map(|host| of_host(analysis, verdict, host)).collect()
 }
 

@@ -28,7 +28,7 @@ const FLUSH_MS: f64 = 5.0;
 const WRITE_MS: f64 = 1.0;
 /// A wait that people notice, ms (Nielsen, Usability Engineering, 1993): every request completed
 /// within it, however many were in flight, and no single wait was ten times that.
-pub const NOTICEABLE_MS: f64 = 100.0;
+pub(crate) const NOTICEABLE_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
 /// Share of all time that slow requests may take: the mean is then theirs (as in `healthy`).
 const HOLDS: f64 = 1.0 / 3.0;
@@ -115,7 +115,7 @@ impl Timed {
 }
 
 /// Nothing that the programs of an input timed is slow.
-pub fn nothing_slow(analysis: &Analysis, host: Host) -> Option<Finding> {
+pub(crate) fn nothing_slow(analysis: &Analysis, host: Host) -> Option<Finding> {
     let mut all = timed(analysis, host)?;
     if all.is_empty() || !all.iter().all(Timed::is_quick) {
         return None;

@@ -12,7 +12,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// The votes of a replay as evidence.
-pub fn vote_evidence(
+pub(crate) fn vote_evidence(
     analysis: &Analysis,
     trace: &DeviceTrace,
     vote: &Vote,
@@ -57,7 +57,7 @@ const ERRS: f64 = 0.15;
 
 /// The latency on a healthy device, as the nine replays give it: the middle one's, within the
 /// fastest and the slowest.
-pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
+pub(crate) fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
     let middle = vote.middle()?;
     // The replay leaves services that are nearly normal as they are; a slow disk is slow in all.
     let means = match middle.side() {
@@ -118,7 +118,7 @@ fn middle_of(range: Range<usize>, most: usize) -> Range<usize> {
 }
 
 /// Latency of the requests if none waited for another: the service times that they showed.
-pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
+pub(crate) fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
     let spans = trace.spans.get(trace.judged.clone())?;
     let now: Vec<f64> = spans.iter().map(|span| span.latency_ns()).collect();
     let services = trace.services_ns.get(trace.judged.clone())?;
@@ -126,14 +126,14 @@ pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
 }
 
 /// The mean of these times without an excess that all of them together have, ns.
-pub fn without_excess(times_ns: &[f64], excess_ns: f64, assuming: &str) -> Option<Forecast> {
+pub(crate) fn without_excess(times_ns: &[f64], excess_ns: f64, assuming: &str) -> Option<Forecast> {
     let now = spread::mean(times_ns)?;
     let after = (now - excess_ns / times_ns.len() as f64).max(0.0);
     Some(Forecast::of_means(Nanos(now as i64), Nanos(after as i64), assuming))
 }
 
 /// One mean before and one after the fix, ns, if only the latter's mean is known.
-pub fn from_means(now_ns: f64, after_ns: f64, assuming: String) -> Option<Forecast> {
+pub(crate) fn from_means(now_ns: f64, after_ns: f64, assuming: String) -> Option<Forecast> {
     (now_ns > 0.0 && after_ns >= 0.0).then_some(Forecast {
         now_mean: Nanos(now_ns as i64),
         mean: Nanos(after_ns as i64),
@@ -148,7 +148,11 @@ pub fn from_means(now_ns: f64, after_ns: f64, assuming: String) -> Option<Foreca
 
 /// The latencies before and after the cure, ns, the latter in order of time. `None` if there are
 /// none.
-pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Option<Forecast> {
+pub(crate) fn from_latencies(
+    now_ns: &[f64],
+    after_ns: &[f64],
+    assuming: String,
+) -> Option<Forecast> {
     let (now, mean) = (spread::mean(now_ns)?, spread::mean(after_ns)?);
     let (from, to) = if after_ns.len() < FEWEST {
         after_ns.iter().fold((mean, mean), |(low, high), ns| (low.min(*ns), high.max(*ns)))
@@ -170,7 +174,7 @@ pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Opt
 
 /// The same load on the same device with these services, with this many servers: the trace's own
 /// services without the time lost by the fault.
-pub fn with_services(
+pub(crate) fn with_services(
     trace: &DeviceTrace,
     services_ns: &[f64],
     servers: usize,

@@ -9,9 +9,9 @@ use crate::measures::stall::{self, Stalls};
 
 /// Fewest freezes of a pattern, and their share of the busy time (docs/METHOD.md, 6 Ramps and
 /// stalls).
-pub const EPISODES: usize = 2;
+pub(crate) const EPISODES: usize = 2;
 /// See [`EPISODES`].
-pub const BUSY_SHARE: f64 = 0.05;
+pub(crate) const BUSY_SHARE: f64 = 0.05;
 /// Most requests must be fast, or the device is slow and does not stall: median service within
 /// three healthy ones, the replay's bound of health.
 const HEALTHY_RATIO: f64 = 3.0;
@@ -32,7 +32,7 @@ const STEAL: f64 = 0.05;
 
 /// The freezes of a device whose other requests are fast; `None` if there is none, the host
 /// stood still, or too many events were lost to decide it.
-pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
+pub(crate) fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     let lost = analysis.source(trace.listing).lost() as f64;
     let seen = trace.spans.len();
     if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
@@ -48,7 +48,7 @@ pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
 }
 
 /// Whether they are a pattern.
-pub fn recur(stalls: &Stalls) -> bool {
+pub(crate) fn recur(stalls: &Stalls) -> bool {
     stalls.episodes.len() >= EPISODES
         && stalls.busy_share > BUSY_SHARE
         && (stalls.unbroken < UNBROKEN || apart(stalls).is_some_and(|times| times > APART))
@@ -56,14 +56,14 @@ pub fn recur(stalls: &Stalls) -> bool {
 
 /// How many times a device froze, if every freeze was too long to be a slow request: those
 /// that follow each other without a fast request between count once.
-pub fn apart(stalls: &Stalls) -> Option<usize> {
+pub(crate) fn apart(stalls: &Stalls) -> Option<usize> {
     let long = stalls.episodes.iter().all(|episode| episode.length_ns() > UNDOUBTED_NS);
     let times = stalls.episodes.len() as f64 * (1.0 - stalls.unbroken);
     long.then_some(times.ceil() as usize)
 }
 
 /// The freezes of a device that freezes occasionally.
-pub fn now_and_then(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
+pub(crate) fn now_and_then(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     of_its_own(analysis, trace).filter(recur)
 }
 

@@ -20,7 +20,7 @@ const SATURATED: f64 = 0.2;
 
 /// Elasticity of the throughput of a row's disk over the rows of its input, and how many these are;
 /// `None` if they are of one depth, whose points have no meaningful slope.
-pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usize)> {
+pub(crate) fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usize)> {
     let of_it = || {
         analysis.intervals.iter().filter(|other| {
             other.disk == row.disk && analysis.host(other.listing) == analysis.host(row.listing)
@@ -49,11 +49,11 @@ pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usi
 
 /// Requests in flight from which on a queue may be the story (a choice: half of a SATA drive's own
 /// queue).
-pub const DEEP: f64 = 16.0;
+pub(crate) const DEEP: f64 = 16.0;
 
 /// Whether a disk that serves one request after the other never pauses in a row while two or more
 /// are in flight, and gives no more with more of them.
-pub fn is_full(analysis: &Analysis, row: &IntervalSample) -> bool {
+pub(crate) fn is_full(analysis: &Analysis, row: &IntervalSample) -> bool {
     row.is_full()
         && row.is_serial()
         && !disk_names::is_stacked(&row.disk)

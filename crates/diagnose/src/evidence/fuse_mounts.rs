@@ -16,7 +16,7 @@ const HANGS_S: f64 = 5.0;
 const HANGING: f64 = 0.88;
 
 /// One finding a mount.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let listings = analysis.listings();
     let mut longest: Vec<(&str, f64, &str, FactReading)> = Vec::new();
     for (listing, fact) in listings.flat_map(|(at, known)| known.facts.iter().map(move |f| (at, f)))

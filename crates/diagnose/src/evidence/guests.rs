@@ -22,12 +22,12 @@ const NO_ANSWER: f64 = 0.75;
 const SLOW: f64 = 0.92;
 
 /// Whether a guest's disk of that name is made of its host's storage.
-pub fn is_of_the_host(name: &str) -> bool {
+pub(crate) fn is_of_the_host(name: &str) -> bool {
     EMULATED.contains(&disk_names::kind(name))
 }
 
 /// Disks of guests whose commands got no answer, or whose streams are slow.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = no_answer(analysis, verdict);
     found.extend(slow_streams(analysis, verdict));
     for finding in &mut found {
@@ -39,7 +39,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.next_step = lines(&[
             "on the host, in the same minute: latency of the datastore or image (`esxtop`, `iostat \
              -x 1`), its log, and its network if the storage is remote",
-            "in the guest: steal time (`vmstat 1`); a longer timeout (`/sys/block/DISK/device/timeout`) \
+            "in the guest: steal time (`vmstat 1`); a longer timeout \
+             (`/sys/block/DISK/device/timeout`) \
              only hides such a pause",
         ]);
     }

@@ -20,7 +20,7 @@ const ONCE: f64 = 0.8;
 const AGAIN: f64 = 0.92;
 
 /// One finding for each listing: the lowest of its layers holds the requests of those above.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     places.filter_map(|place| finding(analysis, place, verdict)).collect()
 }
@@ -80,7 +80,8 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
     ]);
     finding.next_step = lines(&[
         "`cat /sys/block/*/inflight`: requests in flight of the array, and of each member",
-        "`cat /proc/mdstat`, `dmesg | grep -iE 'hung|blocked for|md/raid'`: a reshape, a check or a \
+        "`cat /proc/mdstat`, `dmesg | grep -iE 'hung|blocked for|md/raid'`: a reshape, a check or \
+         a \
          lost wake-up",
         "`for p in $(ps -eo pid,stat | awk '$2 ~ /D/ {print $1}'); do cat /proc/$p/stack; done`: \
          where the tasks hang; then another kernel version",

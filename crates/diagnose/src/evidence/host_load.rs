@@ -39,7 +39,7 @@ impl<'a> Pressed<'_, 'a> {
 }
 
 /// What fills the disks: a load without pause, or with `in_bursts` one of write-back.
-pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<Finding> {
     let found = analysis.hosts().into_iter().filter_map(|host| {
         let pressed = Pressed { analysis, host };
         let (all, _) = pressed.number(key::VMSTAT_INTERVALS)?;
@@ -110,7 +110,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
 const PAUSES: f64 = 0.64;
 
 /// Disks that move much, and then nothing for seconds while CPUs wait for I/O (`dstat`, `vmstat`).
-pub fn stood_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn stood_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = analysis.hosts().into_iter().filter_map(|host| {
         let pressed = Pressed { analysis, host };
         let of_tools = [
@@ -153,7 +153,7 @@ pub fn stood_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Tasks that wait while nothing moves: what was handed over does not come back.
-pub fn stuck(analysis: &Analysis, host: Host) -> Option<Observation> {
+pub(crate) fn stuck(analysis: &Analysis, host: Host) -> Option<Observation> {
     let host = analysis.hosts().into_iter().find(|known| *known == host)?;
     let host = Pressed { analysis, host };
     let (n, reading) =
@@ -172,7 +172,7 @@ const STANDSTILL: f64 = 3.0;
 const BLOCKED: f64 = 16.0;
 
 /// Many tasks that sleep in the kernel while nothing is read or written and CPUs idle (`vmstat`).
-pub fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = analysis.hosts().into_iter().filter_map(|host| {
         let pressed = Pressed { analysis, host };
         let (n, reading) = pressed.number(key::VMSTAT_WHILE.of("stuck.intervals"))?;
@@ -195,7 +195,8 @@ pub fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.assume(SHAPE_ALONE, "many tasks blocked, and no I/O");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
-            "the stacks of these tasks show one lock and its holder on a CPU: then it is the kernel \
+            "the stacks of these tasks show one lock and its holder on a CPU: then it is the \
+             kernel \
              or a program",
         ]);
         finding.next_step = lines(&[

@@ -18,7 +18,7 @@ const LONG_S: f64 = 10.0;
 const NOTHING_PENDING: f64 = 0.85;
 
 /// A finding of each input with such waits.
-pub fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let hosts = analysis.hosts().into_iter();
     hosts.filter_map(|host| of_host(analysis, verdict, host)).collect()
 }

@@ -20,7 +20,7 @@ const SINGLE_MEMBER: f64 = 2.0;
 
 /// An array member with failed requests of every kind, including flushes: it was unreachable for a
 /// time.
-pub fn unreachable(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f64 {
+pub(crate) fn unreachable(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f64 {
     let count = |kind: &'static str, least: f64| {
         case.about().number(key::MEMBER_ERRORS.of(kind)).filter(|(n, _)| *n >= least)
     };
@@ -39,7 +39,7 @@ pub fn unreachable(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f64 {
 
 /// The only member of its pool with many failed writes, or failed reads and checksums: the drive or
 /// its path.
-pub fn fails_alone(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
+pub(crate) fn fails_alone(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
     let about = case.about();
     let count = |kind: &'static str| about.number(key::MEMBER_ERRORS.of(kind));
     let n = |kind| count(kind).map_or(0.0, |(n, _)| n);
@@ -72,7 +72,7 @@ pub fn fails_alone(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64
 
 /// A member that its pool cannot open, no longer sees or has failed, for any reason: the pool is
 /// named first.
-pub fn lost_by_its_pool(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f64 {
+pub(crate) fn lost_by_its_pool(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f64 {
     let (about, analysis) = (case.about(), case.analysis);
     let state = about.last(key::MEMBER_STATE).filter(|state| NOT_USED.contains(&state.text()));
     let Some((state, (pool, _))) = state.zip(about.array()) else { return 0.0 };

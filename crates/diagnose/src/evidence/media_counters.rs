@@ -12,12 +12,12 @@ use crate::facts::kernel_log::LogLine;
 use crate::phrase;
 
 /// Weight of failed requests, by status.
-pub const FAILED_MEDIUM: f64 = 3.0;
-pub const FAILED_TWICE: f64 = 2.5;
-pub const FAILED: f64 = 1.0;
+pub(crate) const FAILED_MEDIUM: f64 = 3.0;
+pub(crate) const FAILED_TWICE: f64 = 2.5;
+pub(crate) const FAILED: f64 = 1.0;
 /// Weight of errors that a target reports instead of a drive (`layer.remote`): below one half with
 /// the prior.
-pub const OF_A_TARGET: f64 = 0.5;
+pub(crate) const OF_A_TARGET: f64 = 0.5;
 /// Reads that the drive itself could not recover, from which on they are not a single event, and
 /// errors in its log likewise (choices).
 const THOUSANDS: f64 = 1000.0;
@@ -29,7 +29,7 @@ const WORN: f64 = 0.5;
 const UNRELIABLE: u64 = 4;
 
 /// Counters of SMART and of scans.
-pub const COUNTERS: [Signal; 15] = [
+pub(crate) const COUNTERS: [Signal; 15] = [
     // On flash it may be a matter of firmware (identical drives healed by themselves).
     counter("197", 2.5)
         .instead(is_flash, 1.0)
@@ -70,7 +70,7 @@ pub const COUNTERS: [Signal; 15] = [
 ];
 
 /// Errors that an array or a RAID controller counted for its member.
-pub const MEMBERS: [Signal; 4] = [
+pub(crate) const MEMBERS: [Signal; 4] = [
     // If writes or checksums fail too, it may be the cable; the array does not distinguish them.
     // Nor is it this disk if half of its array counts errors (`device.path`).
     number(key::MEMBER_ERRORS.of("read"), FAILED)
@@ -104,14 +104,14 @@ pub const MEMBERS: [Signal; 4] = [
         .say(PREDICTED),
 ];
 /// What a controller that saw no error yet reports.
-pub const PREDICTED: &str = "its controller predicts that it will fail";
+pub(crate) const PREDICTED: &str = "its controller predicts that it will fail";
 
 /// What the drive reports about its own state, without a specific error. A pre-failure attribute
 /// below its threshold in a drive that passes its overall check is worth 0.57 with the prior; grown
 /// defects of a SAS drive that exceed normal ageing 0.38, because healthy drives have some
 /// (docs/METHOD.md, 17 Faults); and drives continue beyond their rated endurance, most for a long
 /// time (vendors' sheets).
-pub const OWN_WORD: [Signal; 9] = [
+pub(crate) const OWN_WORD: [Signal; 9] = [
     program(fails_now),
     number(key::SMART_GROWN_DEFECTS, 0.9)
         .held(Bound::Above(MANY_DEFECTS - 1.0), Unit::Count)
@@ -152,14 +152,15 @@ pub const OWN_WORD: [Signal; 9] = [
 /// A controller that dropped the drive, if nothing else shows why: 0.79 with the prior for the
 /// drive or its path. A manufacturer found nothing wrong with 43 % of returned drives (Schroeder
 /// and Gibson, FAST 2007).
-pub const BY_CONTROLLER: [Signal; 1] = [state_signal(key::MEMBER_STATE, &arrays::THROWN_OUT, 2.7)
-    .only_if(|case| disk_names::is_behind_a_controller(case.name))
-    .what("drives failed by their controller")
-    .say("its controller reports it as `{state}`: the drive, its bay or its cable")];
+pub(crate) const BY_CONTROLLER: [Signal; 1] =
+    [state_signal(key::MEMBER_STATE, &arrays::THROWN_OUT, 2.7)
+        .only_if(|case| disk_names::is_behind_a_controller(case.name))
+        .what("drives failed by their controller")
+        .say("its controller reports it as `{state}`: the drive, its bay or its cable")];
 
 /// Failed reads that an array counted beside failed writes or checksums: of a drive that itself
 /// reports that it is failing, they are its own.
-pub const ITS_OWN_READS: [Signal; 1] = [number(key::MEMBER_ERRORS.of("read"), FAILED)
+pub(crate) const ITS_OWN_READS: [Signal; 1] = [number(key::MEMBER_ERRORS.of("read"), FAILED)
     .held(Bound::Above(MANY_FAILED - 1.0), Unit::Count)
     .what("failed reads counted by its array")
     .say("{n} read(s) failed in its array")];
@@ -183,7 +184,7 @@ fn is_thrown_out(case: &Case) -> bool {
 }
 
 /// Whether a logical unit reports for its target.
-pub fn is_of_a_target(line: &&LogLine) -> bool {
+pub(crate) fn is_of_a_target(line: &&LogLine) -> bool {
     line.unit_of_a_target().is_some()
 }
 

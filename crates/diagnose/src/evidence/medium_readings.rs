@@ -17,7 +17,7 @@ use crate::phrase;
 
 /// Two readings of the same times.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Readings {
+pub(crate) struct Readings {
     /// The medium that would be healthy.
     pub healthy: Medium,
     /// The medium that would be slow, ...
@@ -45,7 +45,7 @@ const ENOUGH: usize = 20;
 
 impl Readings {
     /// The second reading, as the end of a sentence.
-    pub fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         format!(
             "; if it is {} instead, it is {} times slower than its class",
             phrase::medium(self.slow),
@@ -54,7 +54,7 @@ impl Readings {
     }
 
     /// The command that shows which.
-    pub fn step(disk: &str) -> String {
+    pub(crate) fn step(disk: &str) -> String {
         let disk = if disk.is_empty() { String::new() } else { format!(" /dev/{disk}") };
         format!("`lsblk -d -o NAME,ROTA,MODEL{disk}`: its medium decides between the two")
     }
@@ -95,7 +95,7 @@ fn is_a_platters(spread_ms: f64, median_ms: f64) -> bool {
 }
 
 /// The readings of single I/Os.
-pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
+pub(crate) fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
     let (group, _) = trace.groups.first()?;
     let services: Vec<f64> = group
         .members
@@ -119,12 +119,16 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
 }
 
 /// The readings of averages: of the row that all but few are faster than.
-pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
+pub(crate) fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
     of_row_from(analysis, row, SLOW)
 }
 
 /// The same, if a medium is slow from this many times its class on.
-pub fn of_row_from(analysis: &Analysis, row: &IntervalSample, from: f64) -> Option<Readings> {
+pub(crate) fn of_row_from(
+    analysis: &Analysis,
+    row: &IntervalSample,
+    from: f64,
+) -> Option<Readings> {
     let own_ms = row.effective_ms().or_else(|| row.await_ms())?;
     let parts = |op: Op| row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
     let s0 = |medium: Medium| {
@@ -149,7 +153,7 @@ pub fn of_row_from(analysis: &Analysis, row: &IntervalSample, from: f64) -> Opti
 }
 
 /// The readings of counts: of a mean, where no bucket shows the spread of a platter.
-pub fn of_counts(analysis: &Analysis, sample: &HistogramSample) -> Option<Readings> {
+pub(crate) fn of_counts(analysis: &Analysis, sample: &HistogramSample) -> Option<Readings> {
     let known = &sample.known;
     let (mean_ns, _) = known.histogram.mean_ns()?;
     let at = |share: f64| known.histogram.quantile(share);
@@ -202,13 +206,13 @@ fn may_be_durable(analysis: &Analysis, finding: &Finding) -> bool {
 }
 
 /// Whether an answer depends on an assumption: about the class, or about the writes.
-pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
+pub(crate) fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
     of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
 }
 
 /// Limits a finding that depends on the assumed class: neither a clean verdict nor an accusation is
 /// firm then. In the lab a clean verdict would deserve more, because slow flash is rare there.
-pub fn bound(analysis: &Analysis, finding: &mut Finding) {
+pub(crate) fn bound(analysis: &Analysis, finding: &mut Finding) {
     let holds = match finding.verdict {
         // What programs waited for rests on no class.
         Verdict::Healthy if finding.share_is_assumed => false,

@@ -7,7 +7,7 @@ use crate::facts::mount_options;
 use crate::facts::reading::FactReading;
 
 /// A mount with options that make I/O direct or synchronous, and these.
-pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(FactReading<'a>, Vec<&'a str>)> {
+pub(crate) fn option<'a>(analysis: &Analysis<'a>) -> Option<(FactReading<'a>, Vec<&'a str>)> {
     let listings = analysis.listings();
     let mut facts =
         listings.flat_map(|(place, known)| known.facts.iter().map(move |fact| (place, fact)));
@@ -20,7 +20,7 @@ pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(FactReading<'a>, Vec<&'a s
 
 /// How to mount without the option, in the words of the file system that showed it: only VxFS has
 /// `mincache` and `convosync` (mount_vxfs(1M)).
-pub fn remount(analysis: &Analysis) -> String {
+pub(crate) fn remount(analysis: &Analysis) -> String {
     let mounted =
         option(analysis).map(|(reading, _)| (reading.fact, mount_point(analysis, reading.fact)));
     match mounted {

@@ -6,7 +6,7 @@ use iowhy_model::{FactKey, Unit, Verdict, key};
 use crate::evidence::fullness;
 
 /// A number of the machine or of a drive that is significant beyond a bound.
-pub struct NotableNumber {
+pub(crate) struct NotableNumber {
     /// The fact.
     pub key: FactKey,
     /// What it counts.
@@ -70,7 +70,7 @@ const LOG_OF_STALLS: &str = "the system's log of the time at which it was slow (
      -LogName System`: events 129 and 153; Linux: `dmesg`)";
 
 /// Minimum bytes per second of all disks together (a choice: any disk does more).
-pub const NOTABLE_PER_S: f64 = 1e6;
+pub(crate) const NOTABLE_PER_S: f64 = 1e6;
 
 const fn rate(key: FactKey, above: f64, quantity: &'static str) -> NotableNumber {
     known(key, above, quantity, Unit::BytesPerSecond)
@@ -150,7 +150,8 @@ const OF_MACHINE: [NotableNumber; 40] = [
     seconds(key::FLUSH_SLOWEST, 0.1, "slowest flush logged by a program").means(NO_FLUSH),
     seconds(key::FLUSH_ROUND, 1.0, "longest time in which a program wrote and flushed its changes")
         .means(
-            "many writes and a flush: the storage does not keep up with them, or with other I/O; the \
+            "many writes and a flush: the storage does not keep up with them, or with other I/O; \
+             the \
              program may also have waited for a CPU or for its own locks",
         ),
     seconds(key::FLUSH_SLOWEST_AT_LEAST, 0.1, "slowest flush logged by a program, at least")
@@ -244,12 +245,17 @@ const OF_MACHINE: [NotableNumber; 40] = [
     .means("the network or the disk of that node: `mmdiag --waiters` there shows which"),
     count(key::STALL_STOPPED, 0.0, "times a database stopped its own writes").means(COMPACTS),
     count(key::STALL_SLOWED, 0.0, "times a database slowed down its own writes").means(COMPACTS),
-    share(key::STALL_SHARE, 0.0, "time in which a database throttled its own writes, since it opened")
-        .means(COMPACTS),
+    share(
+        key::STALL_SHARE,
+        0.0,
+        "time in which a database throttled its own writes, since it \
+                                  opened",
+    )
+    .means(COMPACTS),
 ];
 
 /// They and the tasks that wait in a function of the kernel.
-pub fn of_machine() -> impl Iterator<Item = NotableNumber> {
+pub(crate) fn of_machine() -> impl Iterator<Item = NotableNumber> {
     let waits = KERNEL_WAITS.iter().map(|wait| {
         let row = count(key::TASKS_WAIT_IN.of(wait.function), 0.0, wait.tasks).means(wait.means);
         match wait.function {
@@ -263,13 +269,14 @@ pub fn of_machine() -> impl Iterator<Item = NotableNumber> {
     OF_MACHINE.into_iter().chain(waits).chain([blocked])
 }
 
-const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest /dev/DISK`: a test that \
+const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest \
+                         /dev/DISK`: a test that \
                          ends in a read failure proves a bad surface";
 const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy whose counters \
      still increase has a bad cable, connector or backplane slot";
 
 /// Numbers of a drive.
-pub const OF_DRIVE: [NotableNumber; 34] = [
+pub(crate) const OF_DRIVE: [NotableNumber; 34] = [
     rate(key::DISK_READ.of("mean"), NOTABLE_PER_S, "read, per second").means(UNCOUNTED),
     rate(key::DISK_WRITTEN.of("mean"), NOTABLE_PER_S, "written, per second").means(UNCOUNTED),
     count(key::SMART_RAW.of("199"), 0.0, "CRC errors in the drive's lifetime")

@@ -47,7 +47,7 @@ impl From<Observation> for Seen {
 }
 
 /// What was seen of these disks of an input.
-pub fn of(
+pub(crate) fn of(
     analysis: &Analysis,
     ranked: &RankedFindings,
     host: Host,
@@ -189,7 +189,8 @@ fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64
              memory already; no disk takes part"
         }
         _ if iowait && !lists_disks => {
-            "tasks wait for I/O, and the input lists no disk: `iostat -x 1` shows whose, a disk's or \
+            "tasks wait for I/O, and the input lists no disk: `iostat -x 1` shows whose, a disk's \
+             or \
              a server's; Linux 6.1.39 to 6.14 counts idle io_uring waits as well"
         }
         _ if iowait && !worked => {
@@ -453,7 +454,7 @@ fn speaks_for(kind: MessageKind) -> Option<Verdict> {
 }
 
 /// What an input points to in which no I/O was timed.
-pub struct Pointer {
+pub(crate) struct Pointer {
     /// In words.
     pub sentence: String,
     /// The reading that decides.
@@ -464,7 +465,7 @@ pub struct Pointer {
 
 /// What the strongest observation points to, and all of them: a message of the kernel before a
 /// counter, and evidence for a verdict before evidence for none.
-pub fn pointer(
+pub(crate) fn pointer(
     analysis: &Analysis,
     ranked: &RankedFindings,
     host: Host,

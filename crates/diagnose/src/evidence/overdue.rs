@@ -11,7 +11,7 @@ use crate::phrase;
 
 /// Seconds from which on even a long queue is none of a healthy disk (a choice: 600 random requests
 /// in a row on a platter).
-pub const OVERDUE_S: f64 = 5.0;
+pub(crate) const OVERDUE_S: f64 = 5.0;
 
 /// The width of one value, and how far the second is from the first, as ratios; and requests that
 /// do not meet there by chance (choices: six of a queue between 5 and 60 s do so once in 10^4
@@ -23,7 +23,7 @@ const MIN_REQUESTS: usize = 6;
 const TIMED_OUT: f64 = 0.66;
 
 /// Programs whose slow requests all took one of at most two times.
-pub fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = analysis.listings().filter_map(|(place, listing)| {
         let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
         let overdue = above.filter_map(|event| Some((event.device, event.longest()?.1.seconds())));

@@ -27,7 +27,7 @@ const BESIDE: f64 = 0.85;
 const BY_CALLS: f64 = 0.8;
 
 /// What each shows about the rate it printed.
-pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut all = runs::runs(analysis);
     all.retain(|run| run.await_ms().is_none() && run.throughput() > 0.0);
     let cached: Vec<Option<PageCache>> = all.iter().map(|run| of_run(analysis, run)).collect();
@@ -202,7 +202,8 @@ fn read_back(
     let name = analysis.disk(device);
     finding.sentence = format!(
         "the {} read from {name} are the rate of the page cache, not of a disk: the same test had \
-         just written the file, and nothing emptied the cache in between; the {} written are partly \
+         just written the file, and nothing emptied the cache in between; the {} written are \
+         partly \
          memory too, since no flush was counted",
         phrase::rate(read),
         phrase::rate(written)

@@ -18,7 +18,7 @@ use crate::facts::kernel_log::LogLine;
 /// PCIe errors cost microseconds each: 0.29 and 0.55 with the prior. Aborted commands and timeouts
 /// weigh as for ATA and SCSI disks (`device.stall`). A disk that disappeared without an earlier
 /// failed command may have been unplugged, and a single reset of a link may be a resume.
-pub const LOGGED: [Signal; 21] = [
+pub(crate) const LOGGED: [Signal; 21] = [
     path(MessageKind::Link, &[PathEvent::DeadPort], SEEN_ONCE)
         .again(WAS_RESET)
         .takes(|case, line| !signals::is_discard(line) && !recovers(case, line))
@@ -48,7 +48,8 @@ pub const LOGGED: [Signal; 21] = [
          or driver",
     ),
     controller(&[PathEvent::Unsent], 2.0).what(
-        "command(s) that never reached the drive (libata: internal error), in the kernel's log: the \
+        "command(s) that never reached the drive (libata: internal error), in the kernel's log: \
+         the \
          controller, its driver or the IOMMU",
     ),
     path(MessageKind::Link, &[PathEvent::NoDevice], SEEN_ONCE)
@@ -62,7 +63,10 @@ pub const LOGGED: [Signal; 21] = [
     // A port without a disk reports the same at the start.
     path(MessageKind::Link, &[PathEvent::NoDevice], FAILED)
         .only_if(|case| case.reports(&[PathEvent::Exchanged]))
-        .what("time(s) no device was on the link (`SATA link down`): its plug, its cable or its power"),
+        .what(
+            "time(s) no device was on the link (`SATA link down`): its plug, its cable or its \
+               power",
+        ),
     path(MessageKind::Link, &[PathEvent::Corruption], CORRUPTED)
         .what("link error(s) in the kernel's log"),
     controller(&[PathEvent::Reset, PathEvent::UsbReset], WAS_RESET)
@@ -83,7 +87,9 @@ pub const LOGGED: [Signal; 21] = [
         .what("request(s) to an offline device, in the kernel's log"),
     path(MessageKind::Link, &[], 0.0)
         .takes(|case, line| {
-            !signals::is_discard(line) && !recovers(case, line) && !follows_a_medium_error(case, line)
+            !signals::is_discard(line)
+                && !recovers(case, line)
+                && !follows_a_medium_error(case, line)
         })
         .by(|lines| confidence::beyond(lines.len() as f64, RESETS))
         .what("link reset(s) in the kernel's log"),
@@ -103,7 +109,7 @@ pub const LOGGED: [Signal; 21] = [
 /// Weight, nats, of what shows once that a disk does not answer over its path, and not which of the
 /// two failed: 0.64 with the prior. Six of six first answers on new captures were on the right
 /// side (docs/decisions/0130).
-pub const SEEN_ONCE: f64 = 2.0;
+pub(crate) const SEEN_ONCE: f64 = 2.0;
 
 /// Whether a test of the same input reads so slowly from the disk as without DMA.
 fn is_slow_since(case: &Case) -> bool {
@@ -111,7 +117,7 @@ fn is_slow_since(case: &Case) -> bool {
 }
 
 /// Resets, aborted commands or transport errors up to this many are none (a choice).
-pub const RESETS: f64 = 2.0;
+pub(crate) const RESETS: f64 = 2.0;
 /// Corrected PCIe errors beyond the kernel's own print limit of 10 in 5 s (drivers/pci/pcie/aer.c).
 const OFTEN_PER_S: f64 = 2.0;
 const OFTEN: usize = 10;
@@ -134,7 +140,7 @@ const fn controller(events: &'static [PathEvent], worth: f64) -> Signal {
 }
 
 /// Whether the link went down and up without corrupted frames.
-pub fn is_awake(case: &Case) -> bool {
+pub(crate) fn is_awake(case: &Case) -> bool {
     case.has(&[MessageKind::Phy])
         && !case.log.iter().any(|line| is_corruption(line))
         && !case.reports(&[PathEvent::Exchanged])
@@ -179,7 +185,7 @@ fn is_gone(case: &Case, line: &LogLine) -> bool {
 }
 
 /// Whether a session of iSCSI was lost shortly before, in the same log.
-pub fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
+pub(crate) fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
     analysis.facts.log().any(|lost| {
         let apart_s = line.message.at_s.zip(lost.message.at_s).map(|(at, lost)| at - lost);
         lost.kind == MessageKind::Remote
@@ -227,7 +233,7 @@ fn also_logged(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
 
 /// Whether tasks still hang long after the last of these lines: the path had recovered by then, and
 /// whatever holds them is something else.
-pub fn hangs_go_on(case: &Case) -> bool {
+pub(crate) fn hangs_go_on(case: &Case) -> bool {
     let times = case.log.iter().map(|line| line.message.at_s);
     let ended_s = times.reduce(|last, at_s| Some(last?.max(at_s?))).flatten();
     let hung = case.analysis.facts.log().filter(|line| line.kind == MessageKind::HungTask);
@@ -238,7 +244,7 @@ pub fn hangs_go_on(case: &Case) -> bool {
 /// Whether these lines are about the path itself: a link, a port, an interrupt, a transfer. A disk
 /// that is reset, offline or failed, or does not answer a reset, may itself be faulty; and one that
 /// dies takes its link with it.
-pub fn shows_the_way(reading: &[&LogLine]) -> bool {
+pub(crate) fn shows_the_way(reading: &[&LogLine]) -> bool {
     const TRANSPORT_EVENTS: [PathEvent; 5] = [
         PathEvent::CardHost,
         PathEvent::Dma,

@@ -33,7 +33,7 @@ const OTHER_SIZE: f64 = 4.0;
 
 /// The kind of measurement of a member: only equal kinds are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PeerMetric {
+pub(crate) enum PeerMetric {
     /// Single I/Os.
     Traced,
     /// A histogram of one operation and stage.
@@ -45,7 +45,7 @@ pub enum PeerMetric {
 }
 
 /// A disk among its peers.
-pub struct Member {
+pub(crate) struct Member {
     /// The device.
     pub device: DeviceId,
     /// Its disk's name.
@@ -66,7 +66,7 @@ pub struct Member {
 
 /// The load of a disk: only disks with similar load are peers.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Work {
+pub(crate) struct Work {
     /// Share of reads among reads and writes.
     pub reads: f64,
     /// Mean size of a request.
@@ -89,14 +89,14 @@ impl Work {
 
 /// The comparable disks of a listing: of one kind, measured in the same way, four or more; or two
 /// or three with the very same work.
-pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
+pub(crate) fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     let mut families = groups(analysis, listing);
     families.retain(|family| is_group(family) || are_twins(family));
     families
 }
 
 /// Whether there are enough for their own spread.
-pub fn is_group(family: &[Member]) -> bool {
+pub(crate) fn is_group(family: &[Member]) -> bool {
     family.len() >= GROUP
 }
 
@@ -139,7 +139,7 @@ const TWINS_OF_FLASH: f64 = 4.0;
 const TWINS_OF_FLASH_NS: f64 = 20e6;
 
 /// Whether a member is that much slower than its peers.
-pub fn is_far_slower(member: &Member, ratio: f64) -> bool {
+pub(crate) fn is_far_slower(member: &Member, ratio: f64) -> bool {
     let (times, least_ns) = match disk_names::is_nvme(&member.disk) {
         true => (TWINS_OF_FLASH, TWINS_OF_FLASH_NS),
         false => (TWINS, TWINS_NS),
@@ -148,7 +148,11 @@ pub fn is_far_slower(member: &Member, ratio: f64) -> bool {
 }
 
 /// A disk that does the very same work as this one many times faster: then it is not the work.
-pub fn fast_control_disk(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<String> {
+pub(crate) fn fast_control_disk(
+    analysis: &Analysis,
+    listing: usize,
+    device: DeviceId,
+) -> Option<String> {
     let is_it = |member: &&Member| member.device == device;
     let family =
         groups(analysis, listing).into_iter().find(|f| f.iter().any(|m| m.device == device))?;
@@ -163,7 +167,7 @@ pub fn fast_control_disk(analysis: &Analysis, listing: usize, device: DeviceId) 
 
 /// How many other disks with like work are as slow as a device, if two or more are there and all of
 /// them are: then nothing contradicts this one of them.
-pub fn equals(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<usize> {
+pub(crate) fn equals(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<usize> {
     let is_it = |member: &Member| member.device == device;
     let family = groups(analysis, listing).into_iter().find(|family| family.iter().any(is_it))?;
     let means = || family.iter().map(|member| member.mean_ns);
@@ -214,7 +218,7 @@ fn kind_of(analysis: &Analysis, host: Host, disk: &str) -> Option<String> {
 }
 
 /// Histograms put together: counts and sums add up. Edges that differ go to the finer ones.
-pub fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Option<Histogram> {
+pub(crate) fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Option<Histogram> {
     histograms.filter(|histogram| histogram.count() > 0).cloned().reduce(|all, next| {
         if is_summary(&all) && is_summary(&next) {
             return both(&all, &next).unwrap_or(all);
@@ -227,7 +231,7 @@ pub fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Option<His
 }
 
 /// Whether number, mean, smallest and largest are all that is known.
-pub fn is_summary(histogram: &Histogram) -> bool {
+pub(crate) fn is_summary(histogram: &Histogram) -> bool {
     histogram.edges().buckets() == 1
 }
 
@@ -268,7 +272,7 @@ fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
 
 /// What a histogram or a table row is of, if it is of a disk's own time: what waited in the host's
 /// queue waited for others.
-pub fn measured(sample: &HistogramSample) -> Option<PeerMetric> {
+pub(crate) fn measured(sample: &HistogramSample) -> Option<PeerMetric> {
     let known = &sample.known;
     if known.layer != Layer::Block || known.stage == Stage::Queue {
         return None;

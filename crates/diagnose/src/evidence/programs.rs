@@ -53,7 +53,7 @@ impl Waits {
 }
 
 /// Programs that wait for flushes: one finding per listing.
-pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.listings() {
         let (mut waits, apart) = of_rows(listing);
@@ -106,7 +106,7 @@ const TIMES_OTHERS: f64 = 20.0;
 
 /// Tests of several ways to flush (`pg_test_fsync`) of which all but one return from the drive's
 /// cache: macOS and Windows have one that waits for the medium.
-pub fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = analysis.listings().filter_map(|(place, listing)| {
         listing.facts.iter().any(|fact| fact.key == key::FLUSH_TIME).then_some(())?;
         let of_flush = |row: &Interval| {
@@ -239,7 +239,7 @@ const LONG_MS: f64 = 100.0;
 
 /// Tasks that are in their flushes most of the time, though the log lists only the slow ones: what
 /// it leaves out adds to that.
-pub fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.listings() {
         if analysis.lists_only_slow(place) {
@@ -348,7 +348,8 @@ fn held_up_in(
     let (computed, printed) = (analysis.computed(place, n), analysis.printed(place, n));
     let mut finding = new_finding(verdict, of_it.map(|event| event.device), vec![place]);
     finding.sentence = format!(
-        "{} ({pid}) waits for its flushes at least {} of the time: {} of {} on average, and fast ones are not listed",
+        "{} ({pid}) waits for its flushes at least {} of the time: {} of {} on average, and fast \
+         ones are not listed",
         comm.unwrap_or("a task"),
         phrase::percent(share),
         phrase::count(waits.len() as f64, "flush(es)"),
@@ -373,7 +374,7 @@ const CACHE_OFF: f64 = 0.75;
 
 /// Controllers whose write cache is off contrary to its configuration: each durable write pays for
 /// the medium.
-pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.listings() {
         let reported = listing.facts.iter().find(|fact| {
@@ -521,7 +522,7 @@ fn stands_out(all_ms: &[f64]) -> bool {
 
 /// One or a few of several equal services that are far slower, if a listing has one mean wait for
 /// each.
-pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.listings() {
         let mut means: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
@@ -618,7 +619,7 @@ const ONE_RUN: f64 = 0.85;
 const RUNS: f64 = 0.93;
 
 /// Runs that went as fast as a control group's limit allows.
-pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
+pub(crate) fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     let keys = [key::CGROUP_MAX_RBPS, key::CGROUP_MAX_WBPS];
     let mut limits = Vec::new();
     for (place, listing) in analysis.listings() {

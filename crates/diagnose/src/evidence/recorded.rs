@@ -16,7 +16,7 @@ use crate::phrase;
 const LINES: usize = 3;
 
 /// Contents of the listings of an input besides current block I/O.
-pub fn of(analysis: &Analysis, host: Host) -> Vec<Observation> {
+pub(crate) fn of(analysis: &Analysis, host: Host) -> Vec<Observation> {
     let mut seen = Vec::new();
     for (place, listing) in analysis.listings_of(host) {
         seen.extend(untimed(analysis, place, listing));

@@ -18,7 +18,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Weight of what a target or a server reports in its own name.
-pub const OF_A_TARGET: f64 = 0.75;
+pub(crate) const OF_A_TARGET: f64 = 0.75;
 const NO_ANSWER: &str = "messages that a server or peer did not respond, or was busy";
 const CARD_STOPPED: &str = "times a network card of this machine stopped sending";
 const WHICH_MOUNT: &str = "`iowhy why --for 30s`, or `findmnt -D` and \
@@ -44,7 +44,7 @@ const ITS_OWN_CPU: &str =
     "a CPU of this machine was stuck in the same log: it may have missed the answer itself";
 
 /// All of them.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let mut found: Vec<Finding> =
         Case::of_disks(&candidates).filter_map(|case| no_answer(&case, verdict)).collect();
@@ -64,7 +64,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// A finding that a server or target did not answer.
-pub fn remote(
+pub(crate) fn remote(
     verdict: Verdict,
     device: Option<DeviceId>,
     builder: &mut EvidenceBuilder,

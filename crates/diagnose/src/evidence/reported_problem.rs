@@ -6,9 +6,9 @@ use crate::analysis::{Analysis, Host};
 use crate::evidence::confidence::NOTICEABLE;
 
 /// Weight of a stated cause without a measured effect (choice).
-pub const STATED: f64 = 0.66;
+pub(crate) const STATED: f64 = 0.66;
 /// And its assumed share of the excess (choice).
-pub const UNKNOWN_SHARE: f64 = 0.5;
+pub(crate) const UNKNOWN_SHARE: f64 = 0.5;
 
 /// Mean latency over the slowest class in question below which a disk is healthy (docs/METHOD.md, 1
 /// Replay: healthy if L < 3 S0).
@@ -16,7 +16,7 @@ const HEALTHY_RATIO: f64 = 3.0;
 
 /// Whether disks of the input were measured, and each responds like a healthy one: time adds up
 /// under load although no program waits long.
-pub fn all_answer_well(analysis: &Analysis, host: Host) -> bool {
+pub(crate) fn all_answer_well(analysis: &Analysis, host: Host) -> bool {
     let here = |listing: usize| analysis.host(listing) == host;
     // What a program saw above them may wait long all the same.
     let above = |listing: &Listing| {
@@ -41,7 +41,7 @@ pub fn all_answer_well(analysis: &Analysis, host: Host) -> bool {
 
 /// Whether a disk that `is_of` chooses, by its input and its name, lost time worth reporting, or
 /// none of them was measured: such numbers are posted because of a problem.
-pub fn is_felt(analysis: &Analysis, is_of: impl Fn(Host, &str) -> bool) -> bool {
+pub(crate) fn is_felt(analysis: &Analysis, is_of: impl Fn(Host, &str) -> bool) -> bool {
     let mut measured = analysis.lost.iter().filter(|(host, disk, _)| is_of(*host, disk)).peekable();
     measured.peek().is_none() || measured.any(|(_, _, lost)| *lost >= NOTICEABLE)
 }

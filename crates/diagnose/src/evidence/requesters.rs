@@ -39,7 +39,7 @@ const MOST_OF_IT: f64 = 0.6;
 
 /// The program that sent most of a device's requests, all its processes together, and its share of
 /// them.
-pub fn main_program(
+pub(crate) fn main_program(
     analysis: &Analysis,
     listing: usize,
     device: DeviceId,
@@ -55,7 +55,7 @@ pub fn main_program(
 }
 
 /// Adds the waiting processes to the first finding and to all firm ones.
-pub fn add_requesters(analysis: &Analysis, findings: &mut [Finding]) {
+pub(crate) fn add_requesters(analysis: &Analysis, findings: &mut [Finding]) {
     for (rank, finding) in findings.iter_mut().enumerate() {
         if rank == 0 || finding.stands() {
             finding.requesters = of(analysis, finding);

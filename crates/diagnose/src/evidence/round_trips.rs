@@ -38,7 +38,7 @@ const LONG: f64 = 0.90;
 const QUEUED: f64 = 0.90;
 
 /// Mounts whose server or network is slow.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = mounts(analysis, false).into_iter().filter_map(|mount| {
         let mut finding = mount.unanswered(verdict).or_else(|| mount.slow(verdict))?;
         finding.explained_share = 1.0;
@@ -108,7 +108,7 @@ impl Late<'_, '_> {
 }
 
 /// Mounts whose writes are answered late, and whose reads are not: the server makes each durable.
-pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = late(analysis, [Op::Write, Op::Read], SLOW_WRITE_MS).into_iter().map(|late| {
         let sentence = format!(
             "the file server of {} answers reads in {} and writes in {}: network and client are \
@@ -131,7 +131,7 @@ pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Mounts whose reads are answered late, and whose calls that move no data are not: reading or the
 /// transfer takes that long.
-pub fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = late(analysis, [Op::Read, Op::Other], SLOW_MS).into_iter().map(|late| {
         let sentence = format!(
             "the file server of {} answers calls without data in {} and reads in {}: the client \
@@ -156,7 +156,7 @@ pub fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Mounts whose requests wait in the client before they are sent.
-pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let all = mounts(analysis, false);
     let is_known =
         |one: &Mount| all.iter().any(|of| (of.place, of.device) == (one.place, one.device));
@@ -187,7 +187,7 @@ fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s
 
 /// Operations of which only their number and their means are known (`mountstats`): as rows of the
 /// time since the mount, with as many calls.
-pub fn counted(listing: &Listing) -> Vec<Interval> {
+pub(crate) fn counted(listing: &Listing) -> Vec<Interval> {
     let ops = [Op::Read, Op::Write, Op::Flush, Op::Other];
     let names = ["read", "write", "commit", "other"];
     let facts = |key: FactKey| {

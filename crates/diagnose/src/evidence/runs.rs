@@ -23,7 +23,7 @@ use crate::measures::cap::{self, Limit};
 use crate::phrase;
 
 /// A run of a load generator on one device, reads and writes together.
-pub struct Run {
+pub(crate) struct Run {
     listing: usize,
     device: DeviceId,
     name: String,
@@ -105,7 +105,7 @@ const RATES: [&str; 9] = [
 ];
 
 /// Whether a listing reports that its requests pass the page cache by (`direct=1`).
-pub fn is_direct(listing: &Listing) -> bool {
+pub(crate) fn is_direct(listing: &Listing) -> bool {
     let direct = |fact: &Fact| fact.key.member_of(key::FIO) == Some("direct");
     let yes = |fact: &Fact| fact.value.to_string() == "1";
     listing.facts.iter().any(|fact| direct(fact) && yes(fact))
@@ -131,7 +131,7 @@ fn is_on_memory(analysis: &Analysis, run: &Run) -> bool {
 }
 
 /// All runs that the listings report.
-pub fn runs(analysis: &Analysis) -> Vec<Run> {
+pub(crate) fn runs(analysis: &Analysis) -> Vec<Run> {
     let mut all = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let mut open: Option<(Run, Vec<Op>, f64)> = None;
@@ -186,52 +186,52 @@ pub fn runs(analysis: &Analysis) -> Vec<Run> {
 
 impl Run {
     /// Bytes in all; 0 if its length is not known.
-    pub fn moved(&self) -> f64 {
+    pub(crate) fn moved(&self) -> f64 {
         self.bytes_per_s * self.seconds
     }
 
     /// Bytes per second.
-    pub fn throughput(&self) -> f64 {
+    pub(crate) fn throughput(&self) -> f64 {
         self.bytes_per_s
     }
 
     /// How long it took, s; 0 if unknown.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
 
     /// The index of its listing.
-    pub fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.listing
     }
 
     /// Its device or file.
-    pub fn device(&self) -> DeviceId {
+    pub(crate) fn device(&self) -> DeviceId {
         self.device
     }
 
     /// Mean latency as it reports it, ms.
-    pub fn await_ms(&self) -> Option<f64> {
+    pub(crate) fn await_ms(&self) -> Option<f64> {
         self.await_ms
     }
 
     /// What most of its requests are.
-    pub fn op(&self) -> Op {
+    pub(crate) fn op(&self) -> Op {
         self.op
     }
 
     /// The name of its device or file.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Mean size of a request.
-    pub fn bytes(&self) -> f64 {
+    pub(crate) fn bytes(&self) -> f64 {
         if self.bytes_per_s > 0.0 { self.bytes_per_s / self.per_s } else { 4096.0 }
     }
 
     /// Requests in flight: as stated, else by Little's law.
-    pub fn in_flight(&self) -> Option<f64> {
+    pub(crate) fn in_flight(&self) -> Option<f64> {
         self.at_once.or(self.await_ms.map(|ms| self.per_s * ms / 1000.0))
     }
 
@@ -340,7 +340,7 @@ fn a_few_may_be_all(analysis: &Analysis, run: &Run) -> bool {
 /// The longest request that a run in this listing reports, ms, where it took [`PAUSE_MS`] and
 /// [`BEYOND`] times as long as its disk's requests wait on average: a queue makes each request wait
 /// about as long, so something stood still.
-pub fn stood_still(analysis: &Analysis, listing: usize, wait_ms: f64) -> Option<f64> {
+pub(crate) fn stood_still(analysis: &Analysis, listing: usize, wait_ms: f64) -> Option<f64> {
     let rows = &analysis.recording.listings.get(listing)?.intervals;
     let ran =
         |device| rows.iter().any(|row| row.layer == Layer::Application && row.device == device);
@@ -359,7 +359,8 @@ const HANDING_NS: f64 = 20_000.0;
 const FITS: f64 = 32.0;
 /// What that is worth: the layer is not known.
 const IN_SUBMISSION: f64 = 0.66;
-const MAY_BE_FULL: &str = "with so many in flight, a full queue of the block device (`nr_requests`) \
+const MAY_BE_FULL: &str = "with so many in flight, a full queue of the block device \
+                           (`nr_requests`) \
                            makes submission wait as well";
 
 /// A run whose threads wait while they submit: an asynchronous request that is none.
@@ -399,7 +400,7 @@ fn held(analysis: &Analysis, run: &Run) -> Option<Held> {
 
 /// Runs of asynchronous requests on a file whose threads wait in submission: what lies between them
 /// and the disk does not queue, it does one after the other.
-pub fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = runs(analysis).into_iter().filter_map(|run| {
         let listing = &analysis.recording.listings[run.listing];
         let on_a_device = |fact: &Fact| {
@@ -447,7 +448,7 @@ pub fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
 
 /// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the
 /// other for all others.
-pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Finding> {
+pub(crate) fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Finding> {
     runs(analysis)
         .iter()
         .filter(|run| (run.bytes() >= LARGE) == of_large)
@@ -522,7 +523,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
 }
 
 /// Runs at a product limit, however many requests they keep in flight.
-pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding> {
+pub(crate) fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding> {
     let option =
         |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| RATES.contains(&name));
     let listings = analysis.recording.listings.iter();
@@ -545,16 +546,15 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 (analysis.printed(run.listing, 1), analysis.computed(run.listing, 1));
             let (rate, unit, words) = match limit {
                 Limit::Iops => (run.per_s, Unit::PerSecond, phrase::iops(run.per_s)),
-                Limit::BytesPerSecond => (
-                    run.bytes_per_s,
-                    Unit::BytesPerSecond,
-                    phrase::rate(run.bytes_per_s),
-                ),
+                Limit::BytesPerSecond => {
+                    (run.bytes_per_s, Unit::BytesPerSecond, phrase::rate(run.bytes_per_s))
+                }
             };
             let device = only_disk(analysis, run).unwrap_or(run.device);
             let mut finding = new_finding(verdict, Some(device), vec![run.listing]);
             // What the generator calls it is the same disk.
-            finding.subject.devices = Some(run.device).filter(|run| *run != device).into_iter().collect();
+            finding.subject.devices =
+                Some(run.device).filter(|run| *run != device).into_iter().collect();
             finding.sentence = format!(
                 "{} is pinned at {words} for {}, {} from a product limit ({}), with {} requests in \
                  flight",
@@ -566,7 +566,15 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
             );
             finding.evidence = vec![
                 printed.of("throughput, reads and writes", rate, unit),
-                computed.of(&format!("nearest known limit ({})", tier.known_from), tier.value, unit),
+                computed.of(
+                    &format!(
+                        "nearest known limit \
+                                      ({})",
+                        tier.known_from
+                    ),
+                    tier.value,
+                    unit,
+                ),
                 computed.share("distance from the limit", off.abs()).below(near),
                 computed.requests("requests in flight", in_flight).above(DEEP),
                 printed.seconds("the run took", run.seconds),
@@ -595,7 +603,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 "the run was rate-limited by its own options",
             ]);
             finding.next_step = lines(&[
-                "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its equivalent",
+                "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its \
+                 equivalent",
                 "use a larger tier, or fewer and larger I/Os; also check the instance's own limit",
             ]);
             Some(finding)
@@ -615,7 +624,7 @@ fn answered_in_ns(analysis: &Analysis, run: &Run) -> Option<f64> {
 }
 
 /// Runs answered from memory: their numbers are not of the device they name.
-pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     runs(analysis)
         .iter()
         .filter_map(|run| {

@@ -14,12 +14,12 @@ use crate::phrase;
 
 /// Weight of corrupted frames, of a controller or adapter that was reset, and of failed commands,
 /// nats.
-pub const CORRUPTED: f64 = 3.5;
-pub const WAS_RESET: f64 = 3.0;
-pub const FAILED: f64 = 2.5;
+pub(crate) const CORRUPTED: f64 = 3.5;
+pub(crate) const WAS_RESET: f64 = 3.0;
+pub(crate) const FAILED: f64 = 2.5;
 /// Links lost within this time of each other, s, have a shared cause (a choice: a supply drop or an
 /// adapter reset takes milliseconds, and each link is reported when its next command fails).
-pub const TOGETHER_S: f64 = 5.0;
+pub(crate) const TOGETHER_S: f64 = 5.0;
 /// Its weight beside the errors of the links, nats (a choice).
 const TOGETHER: f64 = 1.0;
 /// Minimum disks of one adapter with simultaneous timeouts for blaming the adapter (a choice: two
@@ -31,7 +31,7 @@ const TWO_TOGETHER: f64 = 2.0;
 const HOURLY: f64 = 1.8;
 
 /// All of them, and these links.
-pub fn findings(analysis: &Analysis, verdict: Verdict, links: &[Together]) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict, links: &[Together]) -> Vec<Finding> {
     let mut found: Vec<Finding> =
         links.iter().map(|lost| by_links(analysis, verdict, lost)).collect();
     found.extend(by_members(analysis, verdict));
@@ -41,7 +41,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, links: &[Together]) -> Ve
 }
 
 /// A finding against the path to a disk, or to several.
-pub fn accusation(
+pub(crate) fn accusation(
     verdict: Verdict,
     device: Option<DeviceId>,
     builder: &mut EvidenceBuilder,

@@ -22,7 +22,7 @@ const OF_A_SERVER: f64 = 0.75;
 
 /// Calls on files of a server that took very long, and streams that went slower than the slowest
 /// network.
-pub fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     places
         .filter_map(|place| long_calls(analysis, place, verdict))
@@ -97,7 +97,7 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Where the file system of a server is mounted that contains a file, as the same input says.
-pub fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a str> {
+pub(crate) fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a str> {
     let listings = analysis.listings();
     let of_host = listings.filter(|(other, _)| analysis.host(*other) == analysis.host(place));
     let facts: Vec<&Fact> = of_host.flat_map(|(_, listing)| &listing.facts).collect();
@@ -120,7 +120,7 @@ pub fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option
 }
 
 /// What to check if a server is to blame, and what would refute it.
-pub fn advise(finding: &mut Finding) {
+pub(crate) fn advise(finding: &mut Finding) {
     finding.refuted_by =
         lines(&["the slow I/O goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
     finding.next_step = lines(&[

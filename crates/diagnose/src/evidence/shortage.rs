@@ -19,7 +19,7 @@ const MOST: u32 = 5;
 const NOTE: f64 = 0.25;
 
 /// A fact of the machine, and from what on it is a shortage.
-pub struct Symptom {
+pub(crate) struct Symptom {
     /// The fact.
     pub key: FactKey,
     /// What it counts, in words.
@@ -37,12 +37,12 @@ const STEAL: f64 = 0.15;
 
 /// How late a completion may be seen on saturated CPUs, ns: the slice of the fair scheduler, 0.7 ms
 /// times 1 + log2 of at most eight processors (kernel/sched/fair.c).
-pub const SLICE_NS: f64 = 2.8e6;
+pub(crate) const SLICE_NS: f64 = 2.8e6;
 /// Time slices that a wake-up may wait for: two wakers and another task.
-pub const SLICES: f64 = 3.0;
+pub(crate) const SLICES: f64 = 3.0;
 
 /// What shows that the processors are short.
-pub fn of_processors() -> [Symptom; 3] {
+pub(crate) fn of_processors() -> [Symptom; 3] {
     let steal = "CPU time stolen by the host (steal)";
     let of = |key, quantity, above| Symptom { key, quantity, above, unit: Unit::Share };
     [
@@ -53,7 +53,7 @@ pub fn of_processors() -> [Symptom; 3] {
 }
 
 /// Whether an input states any of these shortages.
-pub fn is_stated(analysis: &Analysis, host: Host, symptoms: &[Symptom]) -> bool {
+pub(crate) fn is_stated(analysis: &Analysis, host: Host, symptoms: &[Symptom]) -> bool {
     let about = analysis.machine(host);
     symptoms.iter().any(|symptom| {
         let stated = about.machine_number(symptom.key.clone());
@@ -64,7 +64,11 @@ pub fn is_stated(analysis: &Analysis, host: Host, symptoms: &[Symptom]) -> bool 
 /// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the
 /// same thing: the strongest counts. Where disks were measured and lost no time worth reporting,
 /// no trouble is reported.
-pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> Vec<Finding> {
+pub(crate) fn findings(
+    analysis: &Analysis,
+    verdict: Verdict,
+    symptoms: &[Symptom],
+) -> Vec<Finding> {
     let mut hosts: Vec<Host> = Vec::new();
     let mut found = Vec::new();
     for place in 0..analysis.recording.listings.len() {
@@ -134,7 +138,7 @@ fn waits_for_io(analysis: &Analysis, host: Host) -> bool {
 }
 
 /// Whether a device of the input may be slow by itself.
-pub fn has_suspect(analysis: &Analysis, host: Host) -> bool {
+pub(crate) fn has_suspect(analysis: &Analysis, host: Host) -> bool {
     let of_host = |listing: usize| analysis.host(listing) == host;
     let mut traces = analysis.traces.iter().filter(|trace| of_host(trace.listing));
     let mut rows = analysis.intervals.iter().filter(|row| of_host(row.listing));

@@ -13,7 +13,7 @@ use crate::phrase;
 type Holds = fn(&Case) -> bool;
 
 /// A stated fault: one row of a table.
-pub struct Signal {
+pub(crate) struct Signal {
     read: Read,
     what: &'static str,
     say: Option<&'static str>,
@@ -51,51 +51,55 @@ const PERIODIC: f64 = 0.1;
 
 /// Lines of the kernel's log of this kind that report one of these about the path; where none is
 /// listed, any. A line counts with the first row that takes it.
-pub const fn lines(kind: MessageKind, events: &'static [PathEvent], worth: f64) -> Signal {
+pub(crate) const fn lines(kind: MessageKind, events: &'static [PathEvent], worth: f64) -> Signal {
     Signal::of(Read::Lines(kind, events), worth)
 }
 
 /// Lines about the path to a disk: recovery from a slow discard is no fault of it
 /// (`load.discard`), and what is older than a day hardly counts.
-pub const fn path(kind: MessageKind, events: &'static [PathEvent], worth: f64) -> Signal {
+pub(crate) const fn path(kind: MessageKind, events: &'static [PathEvent], worth: f64) -> Signal {
     let mut signal = lines(kind, events, worth).takes(|_, line| !is_discard(line));
     signal.fades = true;
     signal
 }
 
 /// Requests that failed with one of these.
-pub const fn failed(errors: &'static [u16], worth: f64) -> Signal {
+pub(crate) const fn failed(errors: &'static [u16], worth: f64) -> Signal {
     Signal::of(Read::Failed(errors), worth)
 }
 
 /// A number as it was last read, above zero if nothing else is stated.
-pub const fn number(key: FactKey, worth: f64) -> Signal {
+pub(crate) const fn number(key: FactKey, worth: f64) -> Signal {
     Signal::of(Read::Number(key), worth)
 }
 
 /// The largest of all readings of a number, above zero if nothing else is stated: what a later run
 /// does not find again was there all the same.
-pub const fn most(key: FactKey, worth: f64) -> Signal {
+pub(crate) const fn most(key: FactKey, worth: f64) -> Signal {
     Signal::of(Read::Most(key), worth)
 }
 
 /// A counter that rose between two readings.
-pub const fn rise(key: FactKey, worth: f64) -> Signal {
+pub(crate) const fn rise(key: FactKey, worth: f64) -> Signal {
     Signal::of(Read::Rise(key), worth)
 }
 
 /// A bit of a number.
-pub const fn bit(key: FactKey, bit: u64, worth: f64) -> Signal {
+pub(crate) const fn bit(key: FactKey, bit: u64, worth: f64) -> Signal {
     Signal::of(Read::Bit(key, bit), worth)
 }
 
 /// A state, in one of these words; where none is listed, in any.
-pub const fn state_signal(key: FactKey, words: &'static [&'static str], worth: f64) -> Signal {
+pub(crate) const fn state_signal(
+    key: FactKey,
+    words: &'static [&'static str],
+    worth: f64,
+) -> Signal {
     Signal::of(Read::State(key, words), worth)
 }
 
 /// What no table states: it gets the weight of the rows before it and returns its own.
-pub const fn program(of: fn(&mut EvidenceBuilder, &Case, f64) -> f64) -> Signal {
+pub(crate) const fn program(of: fn(&mut EvidenceBuilder, &Case, f64) -> f64) -> Signal {
     Signal::of(Read::Program(of), 0.0)
 }
 
@@ -120,62 +124,62 @@ impl Signal {
     }
 
     /// What is counted, with the `(s)` of a plural; `{state}` is the state's word.
-    pub const fn what(mut self, what: &'static str) -> Signal {
+    pub(crate) const fn what(mut self, what: &'static str) -> Signal {
         self.what = what;
         self
     }
 
     /// The words of the sentence, if they differ: `{n}` at the beginning is the number, `{what}`
     /// what is counted, `{share}` the number in percent, `{state}` the state.
-    pub const fn say(mut self, say: &'static str) -> Signal {
+    pub(crate) const fn say(mut self, say: &'static str) -> Signal {
         self.say = Some(say);
         self
     }
 
     /// What the number has to exceed, or to stay below.
-    pub const fn held(mut self, bound: Bound, unit: Unit) -> Signal {
+    pub(crate) const fn held(mut self, bound: Bound, unit: Unit) -> Signal {
         (self.bound, self.unit) = (bound, unit);
         self
     }
 
     /// The weight of more than one line.
-    pub const fn again(mut self, worth: f64) -> Signal {
+    pub(crate) const fn again(mut self, worth: f64) -> Signal {
         self.again = Some(worth);
         self
     }
 
     /// The weight if the number rose between two readings.
-    pub const fn grown(mut self, worth: f64) -> Signal {
+    pub(crate) const fn grown(mut self, worth: f64) -> Signal {
         self.grown = Some(worth);
         self
     }
 
     /// The weight from this number on.
-    pub const fn many(mut self, least: f64, worth: f64) -> Signal {
+    pub(crate) const fn many(mut self, least: f64, worth: f64) -> Signal {
         self.many = Some((least, worth));
         self
     }
 
     /// The weight in such a case.
-    pub const fn instead(mut self, case: Holds, worth: f64) -> Signal {
+    pub(crate) const fn instead(mut self, case: Holds, worth: f64) -> Signal {
         self.other = Some((case, worth));
         self
     }
 
     /// The weight by the lines.
-    pub const fn by(mut self, worth: fn(&[&LogLine]) -> f64) -> Signal {
+    pub(crate) const fn by(mut self, worth: fn(&[&LogLine]) -> f64) -> Signal {
         self.by = Some(worth);
         self
     }
 
     /// In such a case only.
-    pub const fn only_if(mut self, case: Holds) -> Signal {
+    pub(crate) const fn only_if(mut self, case: Holds) -> Signal {
         self.only_if = case;
         self
     }
 
     /// These lines only.
-    pub const fn takes(mut self, line: fn(&Case, &LogLine) -> bool) -> Signal {
+    pub(crate) const fn takes(mut self, line: fn(&Case, &LogLine) -> bool) -> Signal {
         self.takes = line;
         self
     }
@@ -231,7 +235,7 @@ impl Signal {
 
 impl EvidenceBuilder<'_> {
     /// The clauses of a rule: of the rows of each the strongest counts.
-    pub fn weigh(&mut self, case: &Case, clauses: &[(&'static str, &[Signal])]) {
+    pub(crate) fn weigh(&mut self, case: &Case, clauses: &[(&'static str, &[Signal])]) {
         for (what, rows) in clauses {
             let nats = self.strongest(case, rows);
             self.clauses.push(Clause::fixed(*what, nats));
@@ -239,17 +243,17 @@ impl EvidenceBuilder<'_> {
     }
 
     /// What a clause is worth, nats.
-    pub fn nats(&self, what: &str) -> f64 {
+    pub(crate) fn nats(&self, what: &str) -> f64 {
         self.clauses.iter().find(|clause| clause.what == what).map_or(0.0, |clause| clause.nats)
     }
 
     /// Whether nothing but this clause counts.
-    pub fn is_alone(&self, what: &str) -> bool {
+    pub(crate) fn is_alone(&self, what: &str) -> bool {
         self.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == what)
     }
 
     /// The strongest row of a table, in nats; evidence and words of all that hold.
-    pub fn strongest(&mut self, case: &Case, rows: &[Signal]) -> f64 {
+    pub(crate) fn strongest(&mut self, case: &Case, rows: &[Signal]) -> f64 {
         let mut taken: Vec<&LogLine> = Vec::new();
         let mut most: f64 = 0.0;
         for row in rows.iter().filter(|row| (row.only_if)(case)) {
@@ -336,12 +340,12 @@ impl EvidenceBuilder<'_> {
 }
 
 /// Whether a line is about a discard.
-pub fn is_discard(line: &LogLine) -> bool {
+pub(crate) fn is_discard(line: &LogLine) -> bool {
     line.message.command == Some(CommandKind::Io(Op::Discard))
 }
 
 /// A message shortened for a sentence.
-pub fn short(message: &str) -> String {
+pub(crate) fn short(message: &str) -> String {
     message.chars().take(60).collect()
 }
 

@@ -134,7 +134,7 @@ impl Stages {
 }
 
 /// Inputs and disks of which requests wait before the device most of the time, and noticeably long.
-pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(Host<'a>, String)> {
+pub(crate) fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(Host<'a>, String)> {
     let waits = all(analysis).into_iter().filter(|of| {
         let before_ms = of.before_ms + of.queue_ms;
         of.share(before_ms) > MOST && before_ms > NOTICEABLE_MS
@@ -143,7 +143,7 @@ pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(Host<'a>, String)
 }
 
 /// Requests that wait in the scheduler.
-pub fn in_scheduler(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn in_scheduler(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let waits = all(analysis).into_iter().filter(|of| {
         of.share(of.queue_ms) > MOST
             && of.queue_ms > NOTICEABLE_MS
@@ -173,7 +173,7 @@ pub fn in_scheduler(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Requests that wait for a free one.
-pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let waits = all(analysis)
         .into_iter()
         .filter(|of| of.share(of.before_ms) > MOST && of.before_ms > NOTICEABLE_MS);
@@ -201,7 +201,7 @@ pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Requests that wait in the scheduler for a device which has several at once.
-pub fn for_a_busy_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn for_a_busy_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let waits = all(analysis).into_iter().filter(|of| {
         of.share(of.queue_ms) > MOST
             && of.queue_ms > NOTICEABLE_MS
@@ -232,7 +232,7 @@ pub fn for_a_busy_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> 
 }
 
 /// Requests that wait on a device which has hardly any at once.
-pub fn on_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn on_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let slow = all(analysis).into_iter().filter(|of| {
         // The size is not reported, so a large one is assumed.
         let request = Request { op: Op::Read, bytes: 524_288.0, sequential: None };

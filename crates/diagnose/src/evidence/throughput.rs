@@ -28,17 +28,17 @@ const LARGE: f64 = 524_288.0;
 const SLOW_PER_S: f64 = 5e6;
 /// Bytes per second of memory below which the host itself is slow: machines of 2000 copy 500 MB/s
 /// (a choice).
-pub const SLOW_MEMORY: f64 = 1e8;
+pub(crate) const SLOW_MEMORY: f64 = 1e8;
 /// Times as fast as this one another disk is in the same test, so that the difference is not a
 /// chance (a choice).
 const SLOW_RATIO: f64 = 10.0;
 /// Odds of a volume by its name from which on its host is looked at first (`vd`: 0.7).
-pub const VOLUME: f64 = 0.5;
+pub(crate) const VOLUME: f64 = 0.5;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
 
 /// Runs of one stream of large requests on disks, beside whom nothing else was measured.
-pub fn streams(analysis: &Analysis) -> Vec<Run> {
+pub(crate) fn streams(analysis: &Analysis) -> Vec<Run> {
     let mut all = runs::runs(analysis);
     all.retain(|run| {
         let is_disk = disk_names::is_of_a_disk(run.name());
@@ -55,19 +55,19 @@ fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading
 }
 
 /// Whether the host is too slow to say anything of its disks.
-pub fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
+pub(crate) fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
     memory(analysis, place).is_some_and(|(per_s, _)| per_s < SLOW_MEMORY)
 }
 
 /// Whether all streams of a disk were far slower than the slowest of any class, on a fast host.
-pub fn reads_slowly(analysis: &Analysis, device: DeviceId) -> bool {
+pub(crate) fn reads_slowly(analysis: &Analysis, device: DeviceId) -> bool {
     let mut all = streams(analysis).into_iter().filter(|run| run.device() == device).peekable();
     all.peek().is_some()
         && all.all(|run| run.throughput() < SLOW_PER_S && !is_host_slow(analysis, run.place()))
 }
 
 /// Disks that gave one stream far less than the slowest of any class.
-pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let all = streams(analysis);
     let mut found: Vec<(DeviceId, Finding)> = Vec::new();
     for run in all.iter().filter(|run| run.throughput() < SLOW_PER_S) {
@@ -92,7 +92,7 @@ const OF_EACH: usize = 2;
 const SLOW_TOGETHER: f64 = 0.75;
 
 /// Disks of one test that are equally slow beside others that are fast: what the slow ones share.
-pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let all = streams(analysis);
     let found = analysis.hosts().into_iter().filter_map(|host| {
         let mut best: BTreeMap<DeviceId, &Run> = BTreeMap::new();
@@ -239,7 +239,7 @@ const AT_THE_CEILING: f64 = 0.85;
 
 /// Disks on a USB 2 link whose one stream is as fast as that link. A list of links names no disk:
 /// the only disk of an input hangs on its only link.
-pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     let runs = streams(analysis);
     for run in &runs {
@@ -308,12 +308,12 @@ const BETWEEN: f64 = 2.5;
 const BETWEEN_MEMBERS: f64 = 1.8;
 /// Bytes per second of a disk that is not the problem (a choice: any of 2005
 /// does).
-pub const WELL_PER_S: f64 = 2e7;
+pub(crate) const WELL_PER_S: f64 = 2e7;
 /// Its weight.
 const COSTS: f64 = 0.9;
 
 /// A volume, stacked on disks, that gives one stream far less than every disk of the same test.
-pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut runs = runs::runs(analysis);
     runs.retain(|run| run.bytes() >= LARGE && run.in_flight().is_none_or(|n| n <= 1.5));
     let volumes = runs.iter().filter(|run| {
@@ -387,7 +387,7 @@ const LEVEL: f64 = 1.2;
 type Test<'a> = (Host<'a>, DeviceId, &'a str, u64);
 
 /// The same test of one disk that ended differently: the disk can do the better of the two.
-pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut tests: BTreeMap<Test, Vec<(f64, usize)>> = BTreeMap::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let is_test = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
@@ -465,7 +465,7 @@ const LONG_S: f64 = 30.0;
 const SIZE_TOLERANCE: f64 = 0.05;
 
 /// Disks far slower than the ones of that name on other machines of the input, in the same test.
-pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut runs = runs::runs(analysis);
     runs.retain(|run| run.throughput() > 0.0 && run.in_flight().is_none_or(|n| n <= 1.5));
     let slow = runs.iter().filter(|run| run.throughput() < WELL_PER_S);
@@ -486,7 +486,8 @@ pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let of_control = analysis.host(control.place()).name.unwrap_or_default();
         let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
         finding.sentence = format!(
-            "one stream of {} reached {} from {}, and {} from that of {of_control} in the same test",
+            "one stream of {} reached {} from {}, and {} from that of {of_control} in the same \
+             test",
             phrase::plural(run.op()),
             phrase::rate(run.throughput()),
             phrase::disk(run.name()),
@@ -520,7 +521,7 @@ pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Disks far slower than their peers in the same test of one stream each.
-pub fn behind_peers(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn behind_peers(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let runs = streams(analysis);
     let mut hosts: Vec<Host> = runs.iter().map(|run| analysis.host(run.place())).collect();
     hosts.dedup();
@@ -585,7 +586,7 @@ const AGAIN: usize = 2;
 const SLOW_AGAIN: f64 = 0.92;
 
 /// Whether most tests of a host found its memory slow.
-pub fn is_memory_slow(analysis: &Analysis, place: usize) -> bool {
+pub(crate) fn is_memory_slow(analysis: &Analysis, place: usize) -> bool {
     let tests = analysis.about(place, "").readings_of_machine(key::MEMORY_THROUGHPUT);
     let (slow, fast): (Vec<f64>, Vec<f64>) =
         tests.map(|(per_s, _)| per_s).partition(|per_s| *per_s < SLOW_MEMORY);
@@ -593,7 +594,7 @@ pub fn is_memory_slow(analysis: &Analysis, place: usize) -> bool {
 }
 
 /// Hosts whose memory is as slow as a disk: the test shows nothing of the disk.
-pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut hosts: Vec<Host> = Vec::new();
     let mut found = Vec::new();
     for place in 0..analysis.recording.listings.len() {
@@ -633,7 +634,7 @@ pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// What streams and memory gave, where nothing was concluded from it.
-pub fn seen(analysis: &Analysis, host: Host) -> Vec<Observation> {
+pub(crate) fn seen(analysis: &Analysis, host: Host) -> Vec<Observation> {
     let mut seen: Vec<Observation> = Vec::new();
     for run in streams(analysis).iter().filter(|run| analysis.host(run.place()) == host) {
         let size = Quantity { value: run.bytes(), unit: Unit::Bytes };

@@ -8,7 +8,8 @@ use crate::facts::kernel_log::LogLine;
 
 /// Why a disk that disappeared does not prove a faulty cable (a doubt for all verdicts on the
 /// path).
-pub const UNKNOWN: &str = "no line shows how the disk is attached: its target, the network or the \
+pub(crate) const UNKNOWN: &str = "no line shows how the disk is attached: its target, the network \
+                                  or the \
                            host adapter may have failed";
 
 /// Kinds of what the SCSI and block layers say of any disk, however it is attached.
@@ -17,7 +18,7 @@ const OF_ANY_DISK: [MessageKind; 3] =
 
 /// Whether nothing shows how a disk is attached: its name is one that all SCSI disks have, no
 /// fact names the bus, and its lines in the log are those of the layers above the host adapter.
-pub fn is_unknown(about: About, disk: &str, reading: &[&LogLine]) -> bool {
+pub(crate) fn is_unknown(about: About, disk: &str, reading: &[&LogLine]) -> bool {
     let stated = [key::DEVICE_PORT, key::DEVICE_TRANSPORT];
     let tells = |line: &&LogLine| {
         !OF_ANY_DISK.contains(&line.kind)

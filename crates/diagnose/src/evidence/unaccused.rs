@@ -6,7 +6,7 @@ use iowhy_model::{Finding, Subject, Verdict};
 use crate::analysis::{Analysis, Host};
 
 /// Per input, the active disks without an accusation.
-pub fn unaccused<'a>(
+pub(crate) fn unaccused<'a>(
     analysis: &Analysis<'a>,
     findings: &[Finding],
 ) -> Vec<(Host<'a>, Vec<String>)> {
@@ -50,7 +50,7 @@ fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
 
 /// Unread parts of an input about disks: number of lines, and where. A disk is cleared only if
 /// everything was read.
-pub fn unread(analysis: &Analysis, host: Host) -> Option<(f64, String)> {
+pub(crate) fn unread(analysis: &Analysis, host: Host) -> Option<(f64, String)> {
     let recording = analysis.recording;
     // What was not read of one file may be what accuses the disk of another: they were given
     // together.

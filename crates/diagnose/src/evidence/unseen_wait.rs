@@ -19,7 +19,7 @@ const WAITED: f64 = 0.2;
 const SEEN: f64 = 0.5;
 
 /// Whether an input shows that much more was waited for than its disks did.
-pub fn is_unseen(analysis: &Analysis, host: Host) -> bool {
+pub(crate) fn is_unseen(analysis: &Analysis, host: Host) -> bool {
     let mut rows = analysis
         .intervals
         .iter()

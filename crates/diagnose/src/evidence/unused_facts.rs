@@ -14,7 +14,7 @@ use crate::phrase;
 
 /// Share of available memory from which down it is short (a choice: a page cache of a few per cent
 /// contains no program's working set).
-pub const LITTLE: f64 = 0.1;
+pub(crate) const LITTLE: f64 = 0.1;
 /// Waits of a process or query from which on they are shown, s (a choice: the limit from which on
 /// MongoDB logs a query).
 const LONG_S: f64 = 0.1;
@@ -22,7 +22,7 @@ const LONG_S: f64 = 0.1;
 const NAMES: usize = 3;
 
 /// These facts of an input, and of these disks.
-pub fn seen(analysis: &Analysis, host: Host, disks: &[String]) -> Vec<Observation> {
+pub(crate) fn seen(analysis: &Analysis, host: Host, disks: &[String]) -> Vec<Observation> {
     let about = analysis.machine(host);
     let of_machine = slow_commits(analysis, about)
         .into_iter()

@@ -9,7 +9,7 @@ use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 
 /// A volume all of whose paths are gone.
-pub struct LostVolume<'a> {
+pub(crate) struct LostVolume<'a> {
     /// The volume.
     pub device: DeviceId,
     /// Its name.
@@ -22,7 +22,7 @@ pub struct LostVolume<'a> {
 
 /// The volumes of at least two paths of which none works: two paths without a common cable do not
 /// fail together.
-pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
+pub(crate) fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     let mut found = Vec::new();
     for (listing, known) in analysis.listings() {
         // Of each volume the last word on its paths: how many, how many of them failed, and which.
@@ -67,12 +67,12 @@ pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
 
 /// Paths that are lost within this time, s, of each other have a shared cause (a choice: a
 /// minute).
-pub const PATHS_S: f64 = 60.0;
+pub(crate) const PATHS_S: f64 = 60.0;
 
 /// By input, paths that its log calls failed within a minute, of a volume that it does not name
 /// (kernels before 4.18): the lines, one of each path; inputs in which a single path failed are
 /// left out.
-pub fn unnamed_paths<'s, 'a>(
+pub(crate) fn unnamed_paths<'s, 'a>(
     analysis: &'s Analysis<'a>,
 ) -> BTreeMap<Host<'s>, Vec<&'s LogLine<'a>>> {
     let mut reported = BTreeSet::new();
@@ -93,14 +93,14 @@ pub fn unnamed_paths<'s, 'a>(
 }
 
 /// Paths that were lost by what all of them lead through, or with their volume.
-pub struct SharedLoss<'s> {
+pub(crate) struct SharedLoss<'s> {
     disks: HashSet<String>,
     hosts: HashSet<Host<'s>>,
 }
 
 impl<'s> SharedLoss<'s> {
     /// Those of a recording.
-    pub fn of(analysis: &'s Analysis) -> SharedLoss<'s> {
+    pub(crate) fn of(analysis: &'s Analysis) -> SharedLoss<'s> {
         let volumes = without_paths(analysis).into_iter();
         let disks = volumes.flat_map(|volume| volume.paths).collect();
         let hosts = unnamed_paths(analysis).into_keys().collect();
@@ -108,7 +108,7 @@ impl<'s> SharedLoss<'s> {
     }
 
     /// Whether the state of a disk's path, read in that input, is of such a loss.
-    pub fn covers(&self, disk: &str, host: Host) -> bool {
+    pub(crate) fn covers(&self, disk: &str, host: Host) -> bool {
         self.disks.contains(disk) || self.hosts.contains(&host)
     }
 }

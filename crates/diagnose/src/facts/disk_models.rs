@@ -44,35 +44,35 @@ const ACTIONS: [&str; 10] = [
 const WAITING: [&str; 2] = ["delayed", "pending"];
 
 /// Whether it is from a hypervisor or a provider: its own reports are then not those of a drive.
-pub fn is_virtual(model: &str) -> bool {
+pub(crate) fn is_virtual(model: &str) -> bool {
     VIRTUAL.iter().any(|word| model.contains(word))
 }
 
 /// Whether it represents a volume of a network or an array.
-pub fn is_volume(model: &str) -> bool {
+pub(crate) fn is_volume(model: &str) -> bool {
     let model = model.to_lowercase();
     VOLUME.iter().any(|word| model.contains(word)) && !model.contains(LOCAL)
 }
 
 /// Whether a vendor lists this model as shingled.
-pub fn is_shingled(model: &str) -> bool {
+pub(crate) fn is_shingled(model: &str) -> bool {
     let mut listed = SHINGLED.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     listed.any(|known| !known.is_empty() && model.contains(known))
 }
 
 /// Whether what a controller reports of its write cache means that it does not work.
-pub fn is_cache_off(state: &str) -> bool {
+pub(crate) fn is_cache_off(state: &str) -> bool {
     let state = state.to_ascii_lowercase();
     OFF.iter().any(|word| state.contains(word))
 }
 
 /// Whether an array's state shows that it lacks members: `clean, degraded, recovering`.
-pub fn is_degraded(state: &str) -> bool {
+pub(crate) fn is_degraded(state: &str) -> bool {
     state.to_ascii_lowercase().split([',', ' ']).any(|word| word == "degraded")
 }
 
 /// What an array reports of its work, in lower case, if it is rebuilt or checked now.
-pub fn rebuilding(action: &str) -> Option<String> {
+pub(crate) fn rebuilding(action: &str) -> Option<String> {
     let action = action.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| action.contains(word));
     let runs = says(&ACTIONS) && !says(&WAITING);

@@ -4,24 +4,24 @@ use iowhy_model::{DeviceId, Medium, Recording};
 
 /// The disk after a name: `/dev/sdb` is `sdb`. Readers already name slices and device numbers by
 /// their disk.
-pub fn disk(name: &str) -> String {
+pub(crate) fn disk(name: &str) -> String {
     name.trim().trim_start_matches("/dev/").to_string()
 }
 
 /// The same of a device.
-pub fn of(recording: &Recording, device: DeviceId) -> String {
+pub(crate) fn of(recording: &Recording, device: DeviceId) -> String {
     disk(&recording.device_of(device).name)
 }
 
 /// `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`, as far as a name shows.
-pub fn without_partition(name: &str) -> &str {
+pub(crate) fn without_partition(name: &str) -> &str {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_numbered = |disk: &&str| disk.ends_with(|c: char| c.is_ascii_digit());
     bare.strip_suffix('p').filter(is_numbered).unwrap_or(bare)
 }
 
 /// The prefix of a name: disks with the same prefix are of a kind (`sd`, `nvme`, `c`).
-pub fn kind(name: &str) -> &str {
+pub(crate) fn kind(name: &str) -> &str {
     let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
     let letters = &name[..end];
     ["nvme", "xvd", "sd", "hd", "vd", "dm", "md", "loop"]
@@ -32,7 +32,7 @@ pub fn kind(name: &str) -> &str {
 
 /// The possible media of a disk by its name, with odds. The odds are an assumption, and are
 /// reported as such wherever they decide.
-pub fn media(disk: &str) -> Vec<(Medium, f64)> {
+pub(crate) fn media(disk: &str) -> Vec<(Medium, f64)> {
     match kind(disk) {
         // Cloud volumes answer by the NVMe protocol too (EBS on Nitro), hence the second half.
         "nvme" => vec![(Medium::Nvme, 0.6), (Medium::Network, 0.4)],
@@ -57,7 +57,7 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
 
 /// The same of a virtual machine of a provider: its disks are volumes, and few of its types have a
 /// local one (odds chosen).
-pub fn media_in_a_cloud(disk: &str) -> Vec<(Medium, f64)> {
+pub(crate) fn media_in_a_cloud(disk: &str) -> Vec<(Medium, f64)> {
     match kind(disk) {
         "nvme" => vec![(Medium::Network, 0.85), (Medium::Nvme, 0.15)],
         "sd" | "xvd" | "vd" => vec![(Medium::Network, 0.85), (Medium::Flash, 0.15)],
@@ -66,7 +66,7 @@ pub fn media_in_a_cloud(disk: &str) -> Vec<(Medium, f64)> {
 }
 
 /// Whether a name is that of a disk, by its first letters.
-pub fn is_of_a_disk(name: &str) -> bool {
+pub(crate) fn is_of_a_disk(name: &str) -> bool {
     let known = ["nvme", "xvd", "sd", "hd", "vd", "da", "ada", "mmcblk", "disk"];
     known.contains(&kind(name)) && name.len() > kind(name).len() && !name.contains('/')
 }
@@ -74,28 +74,28 @@ pub fn is_of_a_disk(name: &str) -> bool {
 /// Whether the block layer counts its requests, as far as the name shows: drivers of cards that
 /// take I/O before there are requests (`fioa`, `vgca0`, `rssda`) count their queue themselves, each
 /// differently.
-pub fn is_counted_by_the_block_layer(name: &str) -> bool {
+pub(crate) fn is_counted_by_the_block_layer(name: &str) -> bool {
     const OF_CARDS: [&str; 5] = ["fct", "fio", "rssd", "rsxx", "vgc"];
     !OF_CARDS.iter().any(|driver| name.starts_with(driver))
 }
 
 /// Whether a name shows nothing of the bus: `sdb` or `da1`, or a SCSI address.
-pub fn is_of_any_bus(disk: &str) -> bool {
+pub(crate) fn is_of_any_bus(disk: &str) -> bool {
     matches!(kind(disk), "sd" | "da") || disk.matches(':').count() == 3
 }
 
 /// Whether it is a memory card or its host controller: `mmcblk1`, `mmc0`.
-pub fn is_card(disk: &str) -> bool {
+pub(crate) fn is_card(disk: &str) -> bool {
     disk.starts_with("mmc")
 }
 
 /// Whether it is a port or a drive of ATA by its name: `ata3`, `ada0`.
-pub fn is_ata(disk: &str) -> bool {
+pub(crate) fn is_ata(disk: &str) -> bool {
     matches!(kind(disk), "ata" | "ada")
 }
 
 /// Whether it is a drive of the old IDE drivers by its name: `hdc`.
-pub fn is_ide(disk: &str) -> bool {
+pub(crate) fn is_ide(disk: &str) -> bool {
     matches!(disk.as_bytes(), [b'h', b'd', b'a'..=b't', rest @ ..] if rest.iter().all(u8::is_ascii_digit))
 }
 
@@ -104,22 +104,22 @@ const ADAPTERS: [&str; 8] =
     ["mpt2sas", "mpt3sas", "mptsas", "megaraid", "mr_sas", "aacraid", "3w-", "RaidPort"];
 
 /// Whether it is a host adapter that several disks hang on, or the PCI function of one.
-pub fn is_adapter(name: &str) -> bool {
+pub(crate) fn is_adapter(name: &str) -> bool {
     is_pci_function(name) || ADAPTERS.iter().any(|driver| name.starts_with(driver))
 }
 
 /// Whether it is an NVMe drive or controller: it sits in a slot, and no cable leads to it.
-pub fn is_nvme(disk: &str) -> bool {
+pub(crate) fn is_nvme(disk: &str) -> bool {
     disk.starts_with("nvme")
 }
 
 /// Whether it is a port of SATA, `ata3`: a link of its own, to one disk.
-pub fn is_ata_port(name: &str) -> bool {
+pub(crate) fn is_ata_port(name: &str) -> bool {
     numbered(name, "ata")
 }
 
 /// Whether it is a PCI function, `0000:43:00.0`, that storage drivers own and no log named.
-pub fn is_pci_function(name: &str) -> bool {
+pub(crate) fn is_pci_function(name: &str) -> bool {
     let hex = |part: &str, n: usize| part.len() == n && part.bytes().all(|b| b.is_ascii_hexdigit());
     let Some((slot, function)) = name.split_once('.') else { return false };
     let parts: Vec<&str> = slot.split(':').collect();
@@ -129,38 +129,38 @@ pub fn is_pci_function(name: &str) -> bool {
 
 /// Whether the device is memory itself, and answers as memory does: persistent memory, RAM disks,
 /// null_blk.
-pub fn is_memory(disk: &str) -> bool {
+pub(crate) fn is_memory(disk: &str) -> bool {
     matches!(kind(disk), "pmem" | "dax" | "ram" | "zram" | "brd" | "nullb" | "nd")
 }
 
 /// Whether the device is stacked on others, whose faults it shows.
-pub fn is_stacked(disk: &str) -> bool {
+pub(crate) fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd") || disk.starts_with("mapper/")
 }
 
 /// Whether a path is of a device and no file.
-pub fn is_a_node(path: &str) -> bool {
+pub(crate) fn is_a_node(path: &str) -> bool {
     path.starts_with("/dev/")
 }
 
 /// Whether its data is on another machine, by its name (Ceph, network block devices).
-pub fn is_elsewhere(disk: &str) -> bool {
+pub(crate) fn is_elsewhere(disk: &str) -> bool {
     matches!(kind(disk), "rbd" | "nbd" | "rnbd")
 }
 
 /// Whether it is a monitor of a Ceph cluster, and no store: `mon.a`.
-pub fn is_a_monitor(service: &str) -> bool {
+pub(crate) fn is_a_monitor(service: &str) -> bool {
     service.starts_with("mon.")
 }
 
 /// Whether it is the server of a FUSE file system, as stacks of the tasks that wait for it show it.
-pub fn is_a_fuse_server(name: &str) -> bool {
+pub(crate) fn is_a_fuse_server(name: &str) -> bool {
     name == "FUSE"
 }
 
 /// The device whose journal or log a hung task writes: `rbd0` of `INFO: task jbd2/rbd0-8:801166
 /// blocked for more than 120 seconds.`, `nbd3p1` of `xfsaild/nbd3p1:712`.
-pub fn written_by(message: &str) -> Option<&str> {
+pub(crate) fn written_by(message: &str) -> Option<&str> {
     let (_, task) = message.split_once("task ")?;
     let (name, _) = task.split_once(" blocked for more than ")?;
     let (_, device) = name.rsplit_once(':')?.0.split_once('/')?;
@@ -168,13 +168,13 @@ pub fn written_by(message: &str) -> Option<&str> {
 }
 
 /// Whether it is a volume by its group, `vg0/root`, and no path.
-pub fn is_of_a_group(disk: &str) -> bool {
+pub(crate) fn is_of_a_group(disk: &str) -> bool {
     disk.contains('/') && !disk.starts_with(['.', '/'])
 }
 
 /// Whether it is a drive that only its RAID controller shows: `c0/e32/s4`, `c0/1I:1:3`. A volume is
 /// `c0/v1`.
-pub fn is_behind_a_controller(disk: &str) -> bool {
+pub(crate) fn is_behind_a_controller(disk: &str) -> bool {
     let place = disk.strip_prefix('c').and_then(|rest| rest.split_once('/'));
     place.is_some_and(|(number, rest)| {
         !number.is_empty()
@@ -185,24 +185,24 @@ pub fn is_behind_a_controller(disk: &str) -> bool {
 }
 
 /// Whether the device is backed by a file or memory: two of them have nothing in common.
-pub fn is_of_a_file(disk: &str) -> bool {
+pub(crate) fn is_of_a_file(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "ram" | "zram")
 }
 
 /// Whether tasks of this machine serve its requests instead of a drive: if they wait for a CPU, it
 /// is slow.
-pub fn is_served_by_tasks(disk: &str) -> bool {
+pub(crate) fn is_served_by_tasks(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "nbd" | "ublkb") || is_stacked(disk)
 }
 
 /// Whether it is a device number, `0:45`, and no name: that of a file system without its own disk.
-pub fn is_device_number(text: &str) -> bool {
+pub(crate) fn is_device_number(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     text.split_once(':').is_some_and(|(major, minor)| digits(major) && digits(minor))
 }
 
 /// Whether a name is that of the disk or one of its partitions: `sda` and `sda1`, not `sdaa`.
-pub fn is_on(name: &str, disk: &str) -> bool {
+pub(crate) fn is_on(name: &str, disk: &str) -> bool {
     name == disk || is_partition(name, disk)
 }
 
@@ -210,7 +210,7 @@ pub fn is_on(name: &str, disk: &str) -> bool {
 const DRIVERS: [&str; 8] = ["dm-", "loop", "md", "nbd", "nvme", "ram", "rbd", "zram"];
 
 /// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
-pub fn is_partition(name: &str, disk: &str) -> bool {
+pub(crate) fn is_partition(name: &str, disk: &str) -> bool {
     let Some(rest) = name.strip_prefix(disk).filter(|_| !disk.is_empty()) else { return false };
     if DRIVERS.contains(&disk) {
         return false;
@@ -220,17 +220,17 @@ pub fn is_partition(name: &str, disk: &str) -> bool {
 }
 
 /// `nvme0` of `nvme0n1`.
-pub fn is_controller(name: &str, disk: &str) -> bool {
+pub(crate) fn is_controller(name: &str, disk: &str) -> bool {
     numbered(name, "nvme") && disk.strip_prefix(name).is_some_and(|rest| numbered(rest, "n"))
 }
 
 /// Whether it is a port of a host adapter, whose disk has to be found out.
-pub fn is_port(name: &str) -> bool {
+pub(crate) fn is_port(name: &str) -> bool {
     ["ata", "mmc", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|kind| numbered(name, kind))
 }
 
 /// Whether only FreeBSD gives such a name to a disk or a port (cam(4), ahci(4)).
-pub fn is_of_freebsd(name: &str) -> bool {
+pub(crate) fn is_of_freebsd(name: &str) -> bool {
     ["ada", "da", "nda", "nvd", "mfid", "ahcich"].iter().any(|kind| numbered(name, kind))
 }
 
@@ -244,12 +244,12 @@ const BUSES: [&str; 8] =
     ["disk/by-id/", "ata-", "scsi-", "nvme-", "usb-", "virtio-", "wwn-", "sas-"];
 
 /// Whether it is an id by which udev links to a disk.
-pub fn is_id(name: &str) -> bool {
+pub(crate) fn is_id(name: &str) -> bool {
     bare(name) != name
 }
 
 /// `ata-EXAMPLE_HD4000_EXA0001-part1` without its bus and its partition.
-pub fn bare(name: &str) -> &str {
+pub(crate) fn bare(name: &str) -> &str {
     let Some(rest) = BUSES.iter().find_map(|bus| name.strip_prefix(bus)) else { return name };
     let rest = BUSES.iter().find_map(|bus| rest.strip_prefix(bus)).unwrap_or(rest);
     match rest.rsplit_once("-part") {
@@ -259,12 +259,12 @@ pub fn bare(name: &str) -> &str {
 }
 
 /// Whether a thread is that of a RAID with parity: `md0_raid5`.
-pub fn is_parity_thread(comm: &str) -> bool {
+pub(crate) fn is_parity_thread(comm: &str) -> bool {
     comm.starts_with("md") && (comm.ends_with("_raid5") || comm.ends_with("_raid6"))
 }
 
 /// Whether all of these paths, separated by colons like fio's, are of memory.
-pub fn are_memory(paths: &str) -> bool {
+pub(crate) fn are_memory(paths: &str) -> bool {
     paths.split(':').all(|path| is_memory(&disk(path)))
 }
 

@@ -42,7 +42,7 @@ impl LogLine<'_> {
 }
 
 /// Log events, in the order of their listings.
-pub struct Log<'a> {
+pub(crate) struct Log<'a> {
     lines: Vec<LogLine<'a>>,
     /// Where those of each listing are: a log of many hosts has one for each.
     listings: Vec<(usize, Range<usize>)>,
@@ -50,7 +50,7 @@ pub struct Log<'a> {
 
 impl<'a> Log<'a> {
     /// Of these lines.
-    pub fn of(lines: Vec<LogLine<'a>>) -> Log<'a> {
+    pub(crate) fn of(lines: Vec<LogLine<'a>>) -> Log<'a> {
         let mut listings: Vec<(usize, Range<usize>)> = Vec::new();
         for (place, line) in lines.iter().enumerate() {
             match listings.last_mut() {
@@ -62,12 +62,12 @@ impl<'a> Log<'a> {
     }
 
     /// All lines.
-    pub fn lines(&self) -> &[LogLine<'a>] {
+    pub(crate) fn lines(&self) -> &[LogLine<'a>] {
         &self.lines
     }
 
     /// Those of some listings.
-    pub fn within<'s>(
+    pub(crate) fn within<'s>(
         &'s self,
         is_meant: impl Fn(usize) -> bool + 's,
     ) -> impl Iterator<Item = &'s LogLine<'a>> + 's {
@@ -111,7 +111,7 @@ fn watched_since<'a>(recording: &Recording, graph: &Graph<'a>) -> BTreeMap<Host<
 }
 
 /// Separates current log events from those too old to be about the measurements.
-pub fn of_now<'a>(
+pub(crate) fn of_now<'a>(
     recording: &Recording,
     graph: &Graph,
     lines: Vec<LogLine<'a>>,
@@ -129,7 +129,7 @@ pub fn of_now<'a>(
 
 /// Messages of no known kind whose words report trouble: the first of each kind and device
 /// represents all of them.
-pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
+pub(crate) fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
     let mut found = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         let mut reported = HashSet::new();
@@ -163,7 +163,7 @@ pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
 
 /// All log events of a recording. A message about a port is assigned to a disk if the system
 /// reports the disk's port (`device.port`), or if exactly one disk has errors within seconds of it.
-pub fn lines<'a>(recording: &'a Recording, graph: &Graph) -> Vec<LogLine<'a>> {
+pub(crate) fn lines<'a>(recording: &'a Recording, graph: &Graph) -> Vec<LogLine<'a>> {
     let (mut names, mut lines) = (Vec::new(), Vec::<LogLine>::new());
     for (listing, known) in recording.listings.iter().enumerate() {
         let (mut last, mut kept) = (HashMap::new(), HashMap::<_, u64>::new());

@@ -85,7 +85,7 @@ const COMMITTERS: [(&str, Committer); 5] = [
 
 /// What a thread that commits writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Committer {
+pub(crate) enum Committer {
     /// The journal of ext3 or ext4.
     Journal,
     /// Deferred changes of a file system.
@@ -93,14 +93,14 @@ pub enum Committer {
 }
 
 /// Whether a thread commits a file system, by its name.
-pub fn committer(who: &str) -> Option<Committer> {
+pub(crate) fn committer(who: &str) -> Option<Committer> {
     let name = who.trim_start_matches('[');
     COMMITTERS.iter().find(|(begins, _)| name.starts_with(begins)).map(|(_, what)| *what)
 }
 
 /// What a thread of the kernel, or a program that serves a file system, does for the disks, by its
 /// name with the process in brackets after it: `md127_raid6 (812)`. `None` for all others.
-pub fn does(who: &str) -> Option<&'static str> {
+pub(crate) fn does(who: &str) -> Option<&'static str> {
     let name = who.split_whitespace().next()?.trim_matches(['[', ']']);
     let known = THREADS.iter().find(|thread| {
         name.strip_prefix(thread.begins).is_some_and(|rest| rest.contains(thread.contains))
@@ -109,7 +109,7 @@ pub fn does(who: &str) -> Option<&'static str> {
 }
 
 /// Whether this is a program with a name, and no thread of the kernel.
-pub fn is_program(who: &str) -> bool {
+pub(crate) fn is_program(who: &str) -> bool {
     let name = who.trim_start();
     does(who).is_none_or(|does| does == SERVES)
         && committer(name).is_none()
@@ -118,7 +118,7 @@ pub fn is_program(who: &str) -> bool {
 
 /// The disk that a thread is named after: `sdb` of `jbd2/sdb3-8`, `flush-8:16` and
 /// `kworker/u8:1+flush-8:16`, `dm-0` of `xfsaild/dm-0` (fs/jbd2/journal.c, fs/fs-writeback.c).
-pub fn disk_of(thread: &str) -> Option<String> {
+pub(crate) fn disk_of(thread: &str) -> Option<String> {
     let name = match thread.split_once("flush-") {
         Some((_, numbers)) => device_of_numbers(numbers)?,
         None => {
@@ -133,7 +133,7 @@ pub fn disk_of(thread: &str) -> Option<String> {
 }
 
 /// `dd if=/dev/zero of=/home/test (4711)` without the arguments.
-pub fn without_arguments(who: &str) -> String {
+pub(crate) fn without_arguments(who: &str) -> String {
     let mut words = who.split_whitespace();
     let program = words.next().unwrap_or_default();
     words.next_back().map_or(program.to_string(), |process| format!("{program} {process}"))

@@ -24,22 +24,22 @@ const REMOTE_TYPES: [&str; 8] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "fuse.glusterfs", "lustre"];
 
 /// Whether a file is below the mount point of a file system.
-pub fn is_below(file: &str, point: &str) -> bool {
+pub(crate) fn is_below(file: &str, point: &str) -> bool {
     file.strip_prefix(point).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether a file system is on a server, by its type and its options.
-pub fn is_remote(kind: Option<&str>, options: &str) -> bool {
+pub(crate) fn is_remote(kind: Option<&str>, options: &str) -> bool {
     let of_server = |option: &str| REMOTE.iter().any(|known| option.starts_with(known));
     kind.is_some_and(|kind| REMOTE_TYPES.contains(&kind)) || options.split(',').any(of_server)
 }
 
 /// Those of the options that make I/O direct or synchronous.
-pub fn direct_or_synchronous(options: &str) -> Vec<&str> {
+pub(crate) fn direct_or_synchronous(options: &str) -> Vec<&str> {
     options.split(['/', ',', ' ']).filter(|option| OPTIONS.contains(option)).collect()
 }
 
 /// Whether they are VxFS's.
-pub fn is_of_vxfs(options: &str) -> bool {
+pub(crate) fn is_of_vxfs(options: &str) -> bool {
     VXFS.iter().any(|option| options.contains(option))
 }

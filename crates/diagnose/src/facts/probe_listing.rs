@@ -4,7 +4,7 @@ use iowhy_model::{DeviceId, FactKey, FactValue, LimitKind, Recording, key};
 
 /// A listing that a probe made.
 #[derive(Clone, Copy)]
-pub struct ProbeListing<'a> {
+pub(crate) struct ProbeListing<'a> {
     recording: &'a Recording,
     /// The index of its listing.
     pub listing: usize,
@@ -16,7 +16,7 @@ pub struct ProbeListing<'a> {
 
 /// Synchronous writes that each waited whole revolutions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Revolutions {
+pub(crate) struct Revolutions {
     /// One revolution, ms.
     pub revolution_ms: f64,
     /// Writes.
@@ -29,7 +29,7 @@ pub struct Revolutions {
 
 /// A limit of a control group that throttled the probe.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HeldBy<'a> {
+pub(crate) struct HeldBy<'a> {
     /// What it counts.
     pub kind: LimitKind,
     /// The file that reports it.
@@ -52,12 +52,12 @@ pub struct HeldBy<'a> {
 
 impl<'a> ProbeListing<'a> {
     /// The probes of a recording.
-    pub fn all(recording: &'a Recording) -> impl Iterator<Item = ProbeListing<'a>> {
+    pub(crate) fn all(recording: &'a Recording) -> impl Iterator<Item = ProbeListing<'a>> {
         (0..recording.listings.len()).filter_map(|place| ProbeListing::of(recording, place))
     }
 
     /// The probe that made a listing, if one did.
-    pub fn of(recording: &'a Recording, listing: usize) -> Option<ProbeListing<'a>> {
+    pub(crate) fn of(recording: &'a Recording, listing: usize) -> Option<ProbeListing<'a>> {
         let facts = &recording.listings.get(listing)?.facts;
         let ios = facts.iter().rfind(|fact| fact.key == key::PROBE_IOS)?;
         let n = ios.value.number()? as u64;
@@ -65,22 +65,22 @@ impl<'a> ProbeListing<'a> {
     }
 
     /// Whether the CPUs, not the device, caused part of the latencies.
-    pub fn was_short_of_cpu(&self) -> bool {
+    pub(crate) fn was_short_of_cpu(&self) -> bool {
         self.value(key::PROBE_CPU_SHORT) == Some(&FactValue::Flag(true))
     }
 
     /// Share of its time in which the probe was ready and had no CPU.
-    pub fn without_cpu(&self) -> Option<f64> {
+    pub(crate) fn without_cpu(&self) -> Option<f64> {
         self.number(key::PROBE_NO_CPU)
     }
 
     /// The spindle speed it measured, revolutions per minute.
-    pub fn rpm(&self) -> Option<f64> {
+    pub(crate) fn rpm(&self) -> Option<f64> {
         self.number(key::PROBE_RPM)
     }
 
     /// Writes that each waited whole revolutions.
-    pub fn revolutions(&self) -> Option<Revolutions> {
+    pub(crate) fn revolutions(&self) -> Option<Revolutions> {
         Some(Revolutions {
             revolution_ms: 1e3 * self.number(key::PROBE_REVOLUTION)?,
             n: self.number(key::PROBE_REVOLUTION_IOS)? as u64,
@@ -90,7 +90,7 @@ impl<'a> ProbeListing<'a> {
     }
 
     /// The limit that throttled it.
-    pub fn held_by(&self) -> Option<HeldBy<'a>> {
+    pub(crate) fn held_by(&self) -> Option<HeldBy<'a>> {
         let fact = self.fact(key::PROBE_LIMIT)?;
         Some(HeldBy {
             kind: LimitKind::named(fact.value.text()?)?,

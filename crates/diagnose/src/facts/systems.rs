@@ -5,7 +5,7 @@ use crate::facts::disk_names;
 
 /// A system with other commands for its disks than those of Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum System {
+pub(crate) enum System {
     /// AIX.
     Aix,
     /// FreeBSD, and what is made of it.
@@ -33,20 +33,21 @@ const FORMATS: [(&str, System); 9] = [
 
 impl System {
     /// That whose tool printed a format.
-    pub fn of_format(name: &str) -> Option<System> {
+    pub(crate) fn of_format(name: &str) -> Option<System> {
         FORMATS.iter().find(|(format, _)| *format == name).map(|(_, system)| *system)
     }
 
     /// That which names its disks and ports so.
-    pub fn of_device(name: &str) -> Option<System> {
+    pub(crate) fn of_device(name: &str) -> Option<System> {
         disk_names::is_of_freebsd(name).then_some(System::FreeBsd)
     }
 
     /// The listing to add next, which shows more about a disk on this system.
-    pub fn next_listing(self) -> &'static str {
+    pub(crate) fn next_listing(self) -> &'static str {
         match self {
             System::Aix => {
-                "add `iostat -DRTl 10 3`, `errpt -a | head -200`, `lspath` and `lsattr -El DISK` of \
+                "add `iostat -DRTl 10 3`, `errpt -a | head -200`, `lspath` and `lsattr -El DISK` \
+                 of \
                  that machine"
             }
             System::FreeBsd => {

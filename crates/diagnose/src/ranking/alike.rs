@@ -22,7 +22,7 @@ const SHOWN: usize = 3;
 const SHARED: [Verdict; 3] = [Verdict::DevicePath, Verdict::DeviceStall, Verdict::DeviceHang];
 
 /// Joins those of each input.
-pub fn join(analysis: &Analysis, findings: &mut Vec<Finding>) {
+pub(crate) fn join(analysis: &Analysis, findings: &mut Vec<Finding>) {
     for verdict in SHARED {
         while let Some(places) = many(analysis, findings, verdict) {
             let mut at = 0..;

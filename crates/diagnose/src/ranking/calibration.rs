@@ -16,7 +16,7 @@ use iowhy_model::{Level, Verdict};
 type Curve = Vec<(f64, f64)>;
 
 /// The calibrated confidence of a verdict from input of a level.
-pub fn of(verdict: Verdict, level: Level, weighed: f64) -> f64 {
+pub(crate) fn of(verdict: Verdict, level: Level, weighed: f64) -> f64 {
     // A trace with evidence beside it is no less worth than a trace, where it has no curve.
     let levels = [level.letter(), level.min(Level::D).letter()];
     match levels.iter().find_map(|level| each().get(&(verdict, *level))) {
@@ -26,12 +26,12 @@ pub fn of(verdict: Verdict, level: Level, weighed: f64) -> f64 {
 }
 
 /// Whether the laboratory saw such a verdict from input of exactly this level.
-pub fn has_curve(verdict: Verdict, level: Level) -> bool {
+pub(crate) fn has_curve(verdict: Verdict, level: Level) -> bool {
     each().contains_key(&(verdict, level.letter()))
 }
 
 /// The confidence of a finding that is reported first, from that of the same finding for itself.
-pub fn of_first(verdict: Verdict, level: Level, confidence: f64) -> f64 {
+pub(crate) fn of_first(verdict: Verdict, level: Level, confidence: f64) -> f64 {
     first().get(&(verdict, level.letter())).map_or(confidence, |curve| on(curve, confidence))
 }
 

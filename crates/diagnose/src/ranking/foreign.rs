@@ -28,7 +28,7 @@ fn systems<'a>(analysis: &Analysis<'a>) -> HashMap<Host<'a>, System> {
 
 /// Replaces the steps that name a command by the next listing of the system. What names none (a
 /// cable, a firmware) stays.
-pub fn fit(analysis: &Analysis, findings: &mut [Finding]) {
+pub(crate) fn fit(analysis: &Analysis, findings: &mut [Finding]) {
     let systems = systems(analysis);
     for finding in findings {
         let host = finding.subject.listings.first().map(|place| analysis.host(*place));

@@ -46,7 +46,7 @@ const MISSED: f64 = 2.0;
 
 /// Whether a cause is refuted by its own numbers: one on the wrong side of its published bound by a
 /// factor of two or more, or a fix after which the mean latency would be longer than now.
-pub fn contradicts_itself(finding: &Finding) -> bool {
+pub(crate) fn contradicts_itself(finding: &Finding) -> bool {
     if finding.verdict.accuses_nobody() || finding.verdict.family() == Family::Report {
         return false;
     }
@@ -70,7 +70,7 @@ fn is_missed(bound: Bound, value: f64) -> bool {
 /// Doubts that a disk is slow, or delays in steps, where programs are paused for their dirty pages
 /// and the disk completes these as fast as a healthy one. Write-back sends as much as a disk takes:
 /// it queues, and a full write cache passes on the steps of its medium.
-pub fn spare_if_filled_by_write_back(analysis: &Analysis, findings: &mut [Finding]) {
+pub(crate) fn spare_if_filled_by_write_back(analysis: &Analysis, findings: &mut [Finding]) {
     let paused = |f: &&Finding| f.verdict == Verdict::LoadWriteback && f.confidence() >= STANDS;
     let paused: Vec<Finding> = findings.iter().filter(paused).cloned().collect();
     for finding in findings.iter_mut().filter(|f| GENERIC.contains(&f.verdict)) {
@@ -95,7 +95,7 @@ fn is_served_well(analysis: &Analysis, finding: &Finding) -> bool {
 }
 
 /// Keeps generic accusations below the firm threshold if something harmless may explain them.
-pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
+pub(crate) fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
     let harmless: Vec<Finding> = findings
         .iter()
         .filter(|f| f.verdict.family() != Family::Device && f.verdict != Verdict::PeerOutlier)

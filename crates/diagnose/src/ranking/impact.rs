@@ -11,7 +11,7 @@ use crate::analysis::{Analysis, Host, requests};
 use crate::measures::{service::ServiceSpan, spread};
 
 /// States the impact of each finding about a device that was measured.
-pub fn add_impact(analysis: &Analysis, findings: &mut [Finding]) {
+pub(crate) fn add_impact(analysis: &Analysis, findings: &mut [Finding]) {
     let mut known: HashMap<(Host, String), Option<Impact>> = HashMap::new();
     for finding in findings {
         let (Some(device), Some(place)) =

@@ -12,7 +12,7 @@ const OWN_LOAD: [Verdict; 4] =
 
 /// Removes accusations of a probe's own load, or of a device for the effects of the probe or the
 /// CPUs.
-pub fn take_out(analysis: &Analysis, findings: &mut Vec<Finding>) {
+pub(crate) fn take_out(analysis: &Analysis, findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
         let probes =
             finding.subject.listings.iter().map(|p| ProbeListing::of(analysis.recording, *p));
@@ -35,7 +35,7 @@ fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[ProbeListing]) ->
 }
 
 /// A limit that throttled the probe, or revolutions that it waited for, explain its latencies.
-pub fn explain(analysis: &Analysis, findings: &mut [Finding]) {
+pub(crate) fn explain(analysis: &Analysis, findings: &mut [Finding]) {
     for probed in ProbeListing::all(analysis.recording) {
         let speaker = match (probed.held_by(), probed.revolutions()) {
             (Some(_), _) => Verdict::CapCgroup,

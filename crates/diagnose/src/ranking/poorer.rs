@@ -17,7 +17,7 @@ const ORIGIN: &str = "averages of the same I/Os, one second each";
 /// Adds the verdicts on the load that only averages give, of disks that lost time and that nothing
 /// else explains. They blame no device: what single I/Os do not show of a device's fault, their
 /// averages do not.
-pub fn adopt(
+pub(crate) fn adopt(
     analysis: &Analysis,
     findings: &mut Vec<Finding>,
     poorer: impl FnOnce() -> Vec<Finding>,

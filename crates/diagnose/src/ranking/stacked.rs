@@ -12,7 +12,7 @@ use crate::phrase;
 const MAX_LAYERS: usize = 8;
 
 /// Replaces the volume in such steps by the disks that it lies on.
-pub fn fit(analysis: &Analysis, findings: &mut [Finding]) {
+pub(crate) fn fit(analysis: &Analysis, findings: &mut [Finding]) {
     for finding in findings {
         let Some(device) = finding.subject.device else { continue };
         let name = analysis.disk(device);

@@ -5,13 +5,13 @@ use iowhy_model::{Finding, Interval, Layer};
 use crate::analysis::{Analysis, Host};
 
 /// Whether both are about one disk, or both about none.
-pub fn same_disk(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
+pub(crate) fn same_disk(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
     let disk = |finding: &Finding| finding.subject.device.map(|device| analysis.disk(device));
     disk(a) == disk(b)
 }
 
 /// Whether a finding about several disks names the disk of another among them.
-pub fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool {
+pub(crate) fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool {
     let Some(device) = finding.subject.device else { return false };
     let disk = analysis.disk(device);
     speaker.subject.devices.iter().any(|device| analysis.disk(*device) == disk)
@@ -24,7 +24,7 @@ const MANY_PER_S: f64 = 100.0;
 
 /// Whether what a program issued, as it counted by itself, is what the disk of another finding
 /// completed: as many requests per second.
-pub fn serves(analysis: &Analysis, disk: &Finding, program: &Finding) -> bool {
+pub(crate) fn serves(analysis: &Analysis, disk: &Finding, program: &Finding) -> bool {
     let issued = per_second(analysis, program, |layer| layer != Layer::Block);
     let completed = per_second(analysis, disk, |layer| layer == Layer::Block);
     issued.zip(completed).is_some_and(|(issued, completed)| {
@@ -42,14 +42,14 @@ fn per_second(analysis: &Analysis, finding: &Finding, is_in: fn(Layer) -> bool) 
 }
 
 /// Whether they may be of one machine, by one input; so are listings that were watched together.
-pub fn same_host(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
+pub(crate) fn same_host(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
     let of_b =
         |host: Host| b.subject.listings.iter().any(|place| analysis.host(*place).is_beside(host));
     a.subject.listings.iter().any(|place| of_b(analysis.host(*place)))
 }
 
 /// Names the machine in the sentence about one of several in an input.
-pub fn name_hosts(analysis: &Analysis, findings: &mut [Finding]) {
+pub(crate) fn name_hosts(analysis: &Analysis, findings: &mut [Finding]) {
     let all = analysis.hosts();
     let is_other = |other: &Host, host: Host| other.input == host.input && !other.may_be(host);
     let is_one_of_several = |host: &Host| all.iter().any(|other| is_other(other, *host));

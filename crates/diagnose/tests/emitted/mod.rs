@@ -9,7 +9,7 @@ use crate::made::{MadeCapture, brief, of};
 
 /// One I/O to emit: times in ms; flags, arrival and queueing as far as they matter.
 #[derive(Clone, Copy)]
-pub struct Io {
+pub(crate) struct Io {
     pub op: Op,
     pub flags: Flags,
     pub sector: u64,
@@ -21,18 +21,18 @@ pub struct Io {
 }
 
 impl Io {
-    pub fn new(op: Op, sector: u64, bytes: u32, issued: f64, took: f64) -> Io {
+    pub(crate) fn new(op: Op, sector: u64, bytes: u32, issued: f64, took: f64) -> Io {
         let completed = issued + took;
         let flags = Flags::default();
         Io { op, flags, sector, bytes, arrived: None, queued: None, issued, completed }
     }
 }
 
-pub fn ns(ms: f64) -> Time {
+pub(crate) fn ns(ms: f64) -> Time {
     Time::from_ns((ms * 1e6).round() as i64)
 }
 
-pub fn emit(capture: &mut MadeCapture, device: &str, mut ios: Vec<Io>) {
+pub(crate) fn emit(capture: &mut MadeCapture, device: &str, mut ios: Vec<Io>) {
     ios.sort_by(|a, b| a.completed.total_cmp(&b.completed));
     let id = capture.recording.device(device);
     for io in ios {
@@ -46,7 +46,7 @@ pub fn emit(capture: &mut MadeCapture, device: &str, mut ios: Vec<Io>) {
     }
 }
 
-pub fn fact(
+pub(crate) fn fact(
     capture: &mut MadeCapture,
     device: Option<&str>,
     key: FactKey,
@@ -57,32 +57,32 @@ pub fn fact(
     capture.recording.fact(Fact::read(device, key, value, read_from));
 }
 
-pub fn traced(level: Level) -> MadeCapture {
+pub(crate) fn traced(level: Level) -> MadeCapture {
     let mut capture = MadeCapture::new();
     capture.listing("block-trace", level);
     capture
 }
 
 /// A cited number, by the beginning of its name.
-pub fn cited(findings: &[Finding], verdict: &str, quantity: &str) -> f64 {
+pub(crate) fn cited(findings: &[Finding], verdict: &str, quantity: &str) -> f64 {
     let finding = of(findings, verdict);
     let finding = finding.first().unwrap_or_else(|| panic!("no {verdict}: {}", brief(findings)));
     let evidence = finding.evidence.iter().find(|e| e.quantity.starts_with(quantity));
     evidence.unwrap_or_else(|| panic!("no `{quantity}`: {:#?}", finding.evidence)).amount.value
 }
 
-pub fn near(value: f64, wanted: f64) {
+pub(crate) fn near(value: f64, wanted: f64) {
     assert!((value - wanted).abs() <= 1e-6 * wanted.abs().max(1.0), "{value} is not {wanted}");
 }
 
-pub fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let n = values.len();
     if n % 2 == 1 { values[n / 2] } else { (values[n / 2 - 1] + values[n / 2]) / 2.0 }
 }
 
 /// A row with rates per operation: (op, per second, await in ms).
-pub fn row(
+pub(crate) fn row(
     capture: &mut MadeCapture,
     device: &str,
     busy: f64,

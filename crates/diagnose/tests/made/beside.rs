@@ -6,22 +6,22 @@ use iowhy_model::{Evidence, Finding, Medium, Op, Sink};
 use super::MadeCapture;
 
 /// Reads the output of another tool into it, as an input of its own.
-pub fn read(capture: &mut MadeCapture, input: &str, text: &str) {
+pub(crate) fn read(capture: &mut MadeCapture, input: &str, text: &str) {
     iowhy_read::scan(input, &mut text.as_bytes(), None, &mut capture.recording).unwrap();
 }
 
 /// The evidence whose quantity holds these words.
-pub fn cited<'a>(finding: &'a Finding, words: &str) -> &'a Evidence {
+pub(crate) fn cited<'a>(finding: &'a Finding, words: &str) -> &'a Evidence {
     let found = finding.evidence.iter().find(|evidence| evidence.quantity.contains(words));
     found.unwrap_or_else(|| panic!("no `{words}` among {:#?}", finding.evidence))
 }
 
-pub fn near(evidence: &Evidence, value: f64, by: f64) {
+pub(crate) fn near(evidence: &Evidence, value: f64, by: f64) {
     assert!((evidence.amount.value - value).abs() <= by, "{evidence:?} is not {value}");
 }
 
 /// `smartctl -j` of a drive with some attributes' raw values.
-pub fn smart(disk: &str, rpm: u32, raw: &[(u32, u64)]) -> String {
+pub(crate) fn smart(disk: &str, rpm: u32, raw: &[(u32, u64)]) -> String {
     let table: Vec<String> = raw
         .iter()
         .map(|(id, value)| {
@@ -37,7 +37,7 @@ pub fn smart(disk: &str, rpm: u32, raw: &[(u32, u64)]) -> String {
 }
 
 /// `smartctl -j` of an NVMe drive.
-pub fn nvme(health: &str) -> String {
+pub(crate) fn nvme(health: &str) -> String {
     format!(
         "{{\n \"json_format_version\": [1, 0],\n \"device\": {{\"name\": \"/dev/nvme0\", \
          \"protocol\": \"NVMe\"}},\n \"smart_status\": {{\"passed\": true}},\n \
@@ -45,12 +45,12 @@ pub fn nvme(health: &str) -> String {
     )
 }
 
-pub fn near_ms(value: f64, expected: f64, by: f64) {
+pub(crate) fn near_ms(value: f64, expected: f64, by: f64) {
     assert!((value - expected).abs() < by, "{value} is not {expected}");
 }
 
 /// Reads of 8 ms, of which some take as long as is given, in s.
-pub fn with_long_ones(long_s: &[f64]) -> MadeCapture {
+pub(crate) fn with_long_ones(long_s: &[f64]) -> MadeCapture {
     let mut capture = MadeCapture::traced();
     capture.medium("sdb", Medium::Rotational);
     let mut at = 0.0;

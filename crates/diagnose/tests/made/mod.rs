@@ -1,6 +1,6 @@
 //! Captures of known truth: I/Os and rows emitted into a recording by hand.
 
-pub mod beside;
+pub(crate) mod beside;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{
@@ -8,43 +8,51 @@ use iowhy_model::{
 };
 
 /// A recording under construction.
-pub struct MadeCapture {
+pub(crate) struct MadeCapture {
     pub recording: Recording,
     seed: u64,
 }
 
 impl MadeCapture {
-    pub fn new() -> MadeCapture {
+    pub(crate) fn new() -> MadeCapture {
         MadeCapture { recording: Recording::new(), seed: 0x9E37_79B9_7F4A_7C15 }
     }
 
     /// A capture with one listing of single I/Os.
-    pub fn traced() -> MadeCapture {
+    pub(crate) fn traced() -> MadeCapture {
         let mut capture = MadeCapture::new();
         capture.listing("biosnoop", Level::C);
         capture
     }
 
     /// A capture with one listing of averages.
-    pub fn averaged() -> MadeCapture {
+    pub(crate) fn averaged() -> MadeCapture {
         let mut capture = MadeCapture::new();
         capture.listing("iostat", Level::A);
         capture
     }
 
-    pub fn listing(&mut self, format: &str, level: Level) {
+    pub(crate) fn listing(&mut self, format: &str, level: Level) {
         let mut source = Source::new(format, "capture.txt", level);
         source.resolution = Some(Nanos(10_000));
         self.recording.begin(source);
     }
 
-    pub fn medium(&mut self, device: &str, medium: Medium) {
+    pub(crate) fn medium(&mut self, device: &str, medium: Medium) {
         let id = self.recording.device(device);
         self.recording.set_medium(id, medium);
     }
 
     /// One I/O.
-    pub fn io(&mut self, device: &str, op: Op, sector: u64, bytes: u32, at_ms: f64, took_ms: f64) {
+    pub(crate) fn io(
+        &mut self,
+        device: &str,
+        op: Op,
+        sector: u64,
+        bytes: u32,
+        at_ms: f64,
+        took_ms: f64,
+    ) {
         let id = self.recording.device(device);
         let mut event = Event::new(id, op, Layer::Block);
         event.sector = Some(sector);
@@ -55,7 +63,7 @@ impl MadeCapture {
     }
 
     /// Sequential requests one after the other, each taking the time it is set to.
-    pub fn chain(&mut self, device: &str, op: Op, bytes: u32, took_ms: &[f64]) {
+    pub(crate) fn chain(&mut self, device: &str, op: Op, bytes: u32, took_ms: &[f64]) {
         let mut at = 0.0;
         for (k, took) in took_ms.iter().enumerate() {
             self.io(device, op, 1_000_000 + k as u64 * u64::from(bytes / 512), bytes, at, *took);
@@ -64,7 +72,7 @@ impl MadeCapture {
     }
 
     /// A row of averages for one operation.
-    pub fn row(&mut self, device: &str, op: Op, row: Row) {
+    pub(crate) fn row(&mut self, device: &str, op: Op, row: Row) {
         let id = self.recording.device(device);
         let mut interval = Interval::new(id, Layer::Block);
         interval.rates.push((
@@ -82,17 +90,17 @@ impl MadeCapture {
         self.recording.interval(interval);
     }
 
-    pub fn judge(&mut self) -> Vec<Finding> {
+    pub(crate) fn judge(&mut self) -> Vec<Finding> {
         self.judge_with(&Options::default())
     }
 
-    pub fn judge_with(&mut self, options: &Options) -> Vec<Finding> {
+    pub(crate) fn judge_with(&mut self, options: &Options) -> Vec<Finding> {
         self.recording.end();
         judge(&self.recording, options)
     }
 
     /// A number from 0 to 1, the same sequence in every run.
-    pub fn chance(&mut self) -> f64 {
+    pub(crate) fn chance(&mut self) -> f64 {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
         self.seed ^= self.seed << 17;
@@ -100,7 +108,7 @@ impl MadeCapture {
     }
 
     /// Around 1, with a relative spread.
-    pub fn about(&mut self, spread: f64) -> f64 {
+    pub(crate) fn about(&mut self, spread: f64) -> f64 {
         let sum: f64 = (0..12).map(|_| self.chance()).sum();
         1.0 + spread * (sum - 6.0)
     }
@@ -108,7 +116,7 @@ impl MadeCapture {
 
 /// A row of averages; the queue length follows from rate and latency.
 #[derive(Clone, Copy)]
-pub struct Row {
+pub(crate) struct Row {
     pub per_s: f64,
     pub bytes: f64,
     pub await_ms: f64,
@@ -116,28 +124,28 @@ pub struct Row {
 }
 
 /// The findings of one verdict.
-pub fn of<'a>(findings: &'a [Finding], verdict: &str) -> Vec<&'a Finding> {
+pub(crate) fn of<'a>(findings: &'a [Finding], verdict: &str) -> Vec<&'a Finding> {
     findings.iter().filter(|finding| finding.verdict == verdict).collect()
 }
 
 /// Confidence of a verdict, 0 if it is not among the findings.
-pub fn confidence(findings: &[Finding], verdict: &str) -> f64 {
+pub(crate) fn confidence(findings: &[Finding], verdict: &str) -> f64 {
     of(findings, verdict).iter().map(|finding| finding.confidence()).fold(0.0, f64::max)
 }
 
 /// Whether some verdict stands: sure enough, explaining enough, and not explained away.
-pub fn accuses(findings: &[Finding], verdict: &str) -> bool {
+pub(crate) fn accuses(findings: &[Finding], verdict: &str) -> bool {
     of(findings, verdict)
         .iter()
         .any(|f| f.confidence() >= 0.6 && f.explained_share >= 0.3 && f.explained_by.is_none())
 }
 
 /// Whether any device is blamed.
-pub fn blames_a_device(findings: &[Finding]) -> bool {
+pub(crate) fn blames_a_device(findings: &[Finding]) -> bool {
     findings.iter().any(|f| f.blames_a_disk() && f.confidence() >= 0.6)
 }
 
-pub fn brief(findings: &[Finding]) -> String {
+pub(crate) fn brief(findings: &[Finding]) -> String {
     findings
         .iter()
         .map(|f| {

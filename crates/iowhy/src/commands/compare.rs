@@ -41,7 +41,7 @@ use crate::sanitised;
 use crate::store_input::StoreInput;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "compare",
     summary: "Compare two captures, devices or time ranges: what differs, and why",
     manual: iowhy_model::manual!("compare.rs"),

@@ -48,7 +48,7 @@ use crate::rows::{RefusedListing, Rows, RowsOutcome};
 use crate::sanitised::SanitisedWriter;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "convert",
     summary: "Convert a capture to another format, as far as that format allows",
     manual: iowhy_model::manual!("convert.rs"),

@@ -21,7 +21,7 @@ use crate::sanitised;
 use crate::terminal;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "doctor",
     summary: "What iowhy can watch on this machine, what is missing, and the consequences",
     manual: iowhy_model::manual!("doctor.rs"),

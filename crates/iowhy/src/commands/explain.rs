@@ -27,7 +27,7 @@ use crate::sanitised;
 use crate::terminal;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "explain",
     summary: "The manual of a format, verdict, view, collector or command",
     manual: iowhy_model::manual!("explain.rs"),

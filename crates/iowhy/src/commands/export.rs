@@ -52,7 +52,7 @@ use crate::when;
 use partition::Partition;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "export",
     summary: "Export captures or the recorder's store as Parquet tables, for a fleet of hosts",
     manual: iowhy_model::manual!("export.rs"),

@@ -58,7 +58,7 @@ use crate::sanitised;
 use crate::watch::{Plan, Stretches, Watch};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "hist",
     summary: "Latency histograms per device and operation",
     manual: iowhy_model::manual!("hist.rs"),

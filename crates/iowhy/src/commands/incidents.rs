@@ -47,7 +47,7 @@ use crate::store_input::{self, StoreInput};
 use crate::{recorded, sanitised, when};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "incidents",
     summary: "Incidents found by the flight recorder: when, which device, the verdict",
     manual: iowhy_model::manual!("incidents.rs"),

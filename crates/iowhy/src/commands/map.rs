@@ -51,7 +51,7 @@ use stream::BESIDE;
 use window::Window;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "map",
     summary: "Latency heat maps over time: number of I/Os, and time waited",
     manual: iowhy_model::manual!("map.rs"),

@@ -20,7 +20,7 @@ use crate::recorder::marks;
 use crate::store_input::FOLDER;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "mark",
     summary: "Make the flight recorder keep the I/Os around this moment",
     manual: iowhy_model::manual!("mark.rs"),
@@ -48,7 +48,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let text = format!("cannot mark in `{}`: {cause}", mark.store.display());
         let hint = match cause.kind() {
             std::io::ErrorKind::PermissionDenied => "run as the recorder's user, or as root",
-            _ => "no recorder runs there: `systemctl start iowhy-watch`, or `iowhy watch --store DIR`",
+            _ => {
+                "no recorder runs there: `systemctl start iowhy-watch`, or `iowhy watch --store \
+                  DIR`"
+            }
         };
         HintedError::error(text, hint)
     })?;

@@ -37,7 +37,7 @@ use crate::command::{Command, Status};
 use crate::sanitised;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "mcp",
     summary: "A server for agents (Model Context Protocol) on standard input and output",
     manual: iowhy_model::manual!("mcp.rs"),
@@ -112,7 +112,8 @@ enum Kind {
 const FILES: Parameter = Parameter {
     name: "files",
     kind: Kind::Texts,
-    description: "Captured output of tools (iostat, biosnoop, fio, SMART, kernel logs, ...), as files or folders",
+    description: "Captured output of tools (iostat, biosnoop, fio, SMART, kernel logs, ...), as \
+                  files or folders",
 };
 const DEVICES: Parameter = Parameter {
     name: "device",
@@ -224,7 +225,8 @@ const TOOLS: [Tool; 6] = [
             Parameter {
                 name: "example",
                 kind: Kind::Text,
-                description: "A capture that is bundled with iowhy: `direct-mount`, `dusty-disk` or `one-of-seventeen`",
+                description: "A capture that is bundled with iowhy: `direct-mount`, `dusty-disk` \
+                              or `one-of-seventeen`",
             },
             Parameter {
                 name: "at",
@@ -469,7 +471,8 @@ impl Server {
         let request = Request { id, stateless: version.is_some() };
         if let Some(version) = version.filter(|version| *version != STATELESS) {
             let data = json!({"supported": supported(), "requested": version});
-            let error = json!({"code": UNSUPPORTED_VERSION, "message": "Unsupported protocol version", "data": data});
+            let error = json!({"code": UNSUPPORTED_VERSION, "message": "Unsupported protocol \
+                 version", "data": data});
             return self.send(&request, "error", error);
         }
         if !params.is_object() {

@@ -17,8 +17,8 @@
 //! `iowhy probe surface /dev/sdb --keep sdb.iowhy; iowhy map sdb.iowhy`: its I/Os as a heat map.
 
 mod arguments;
-pub mod ask;
-pub mod followups;
+pub(super) mod ask;
+pub(super) mod followups;
 mod keep;
 mod replay;
 mod result;
@@ -49,7 +49,7 @@ use crate::stop::Stop;
 use crate::terminal;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "probe",
     summary: "Measure a device with test I/O, without risk to data",
     manual: iowhy_model::manual!("probe.rs"),

@@ -57,7 +57,7 @@ use crate::when::length;
 use part::{Part, Place};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "record",
     summary: "Record every I/O in a file that all other commands can read",
     manual: iowhy_model::manual!("record.rs"),

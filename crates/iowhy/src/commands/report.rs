@@ -34,7 +34,7 @@ use crate::watch_time::WatchTime;
 use crate::{scope, store_input};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "report",
     summary: "The verdict, its evidence and the heat maps as one HTML file",
     manual: iowhy_model::manual!("report.rs"),

@@ -55,7 +55,7 @@ use crate::watch::{Plan, Watch};
 use crate::when;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "snoop",
     summary: "One line per I/O as it completes; with --over, slow ones only",
     manual: iowhy_model::manual!("snoop.rs"),

@@ -34,7 +34,7 @@ use crate::present::{ReportHeading, View, repeated};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "stat",
     summary: "Rates, await, queue and busy share per device and interval",
     manual: iowhy_model::manual!("stat.rs"),
@@ -99,7 +99,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if whole.per_event() {
         return Err(HintedError::error(
             "device counters cannot be filtered: they count all I/Os",
-            "`iowhy hist` and `iowhy snoop` take `--size`, `--flag`, `--pid`, `--comm`, `--cgroup` and `--over` live",
+            "`iowhy hist` and `iowhy snoop` take `--size`, `--flag`, `--pid`, `--comm`, `--cgroup` \
+             and `--over` live",
         ));
     }
     let trace = !stat.sampled && stat.root.is_none();

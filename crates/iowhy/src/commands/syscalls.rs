@@ -47,7 +47,7 @@ use disk::Disk;
 use text::CallTotals;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "syscalls",
     summary: "How long programs wait in I/O calls, and the disk's share",
     manual: iowhy_model::manual!("syscalls.rs"),

@@ -43,7 +43,7 @@ use history::{History, Replay};
 use terminal::Terminal;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "top",
     summary: "Live screen: devices, heat maps, processes and the verdict; replays captures",
     manual: iowhy_model::manual!("top.rs"),

@@ -40,7 +40,7 @@ use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "uprobe",
     summary: "Latency of the calls of any function in a program",
     manual: iowhy_model::manual!("uprobe.rs"),

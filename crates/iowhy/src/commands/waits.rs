@@ -55,7 +55,7 @@ use crate::messages::{self, HintedError};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "waits",
     summary: "Which tasks wait in the kernel (states D and S), where and how long",
     manual: iowhy_model::manual!("waits.rs"),

@@ -71,7 +71,7 @@ use crate::store_input::FOLDER;
 use crate::when::{length, long_duration};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "watch",
     summary: "Flight recorder: always on, keeps and judges the I/Os around incidents",
     manual: iowhy_model::manual!("watch.rs"),

@@ -77,7 +77,7 @@ use crate::watch_time::WatchTime;
 use crate::{recorded, sanitised, scope, store_input, when};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "why",
     summary: "The verdict: why is it slow, and is it the workload or the disk?",
     manual: iowhy_model::manual!("why.rs"),
@@ -256,7 +256,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 ///
 /// # Errors
 /// If nothing can be watched.
-pub fn watch(
+pub(super) fn watch(
     time: &WatchTime,
     selection: &Selection,
     overhead: bool,
@@ -381,7 +381,8 @@ fn say_quiet(report: &Report) -> anyhow::Result<()> {
     let me = called_as();
     writeln!(
         sanitised::stdout(),
-        "  almost idle {}: `{me}` while it is slow; `{me} why --example dusty-disk` shows a verdict",
+        "  almost idle {}: `{me}` while it is slow; `{me} why --example dusty-disk` shows a \
+         verdict",
         numbers::several(ios as u64, "I/O")
     )?;
     Ok(())

@@ -38,14 +38,14 @@ enum Notice {
 }
 
 /// Sends notifications in a thread of its own.
-pub struct Notifier {
+pub(crate) struct Notifier {
     incidents: SyncSender<Notice>,
     /// Notifications dropped because the queue was full.
     pub given_up: u64,
 }
 
 /// Where incidents are reported.
-pub struct Outputs {
+pub(crate) struct Outputs {
     /// One JSON object a line instead of words.
     pub json: bool,
     /// To the journal.
@@ -60,7 +60,7 @@ impl Outputs {
     ///
     /// # Errors
     /// If the program cannot be run.
-    pub fn open(json: bool, program: Option<&std::path::Path>) -> anyhow::Result<Outputs> {
+    pub(crate) fn open(json: bool, program: Option<&std::path::Path>) -> anyhow::Result<Outputs> {
         let wanted = std::env::var_os("JOURNAL_STREAM").is_some();
         let journal = wanted.then(|| {
             let socket = UnixDatagram::unbound().ok()?;
@@ -85,7 +85,7 @@ impl Notifier {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(way: Outputs) -> std::io::Result<(Notifier, std::thread::JoinHandle<()>)> {
+    pub(crate) fn start(way: Outputs) -> std::io::Result<(Notifier, std::thread::JoinHandle<()>)> {
         let (incidents, notices) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("notifier".to_string());
         let thread = thread.spawn(move || deliver(way, &notices))?;
@@ -93,13 +93,13 @@ impl Notifier {
     }
 
     /// Queues an incident, or drops it.
-    pub fn push(&mut self, incident: Value) {
+    pub(crate) fn push(&mut self, incident: Value) {
         let incident = Notice::Incident(Box::new(incident));
         self.given_up += u64::from(self.incidents.try_send(incident).is_err());
     }
 
     /// Reports a problem of the recorder itself, in the journal or on stderr.
-    pub fn trouble(&mut self, text: String) {
+    pub(crate) fn trouble(&mut self, text: String) {
         self.given_up += u64::from(self.incidents.try_send(Notice::Trouble(text)).is_err());
     }
 }
@@ -143,7 +143,7 @@ fn deliver(mut way: Outputs, incidents: &Receiver<Notice>) {
 }
 
 /// `incident id=... at=... verdict=...`, with quotation marks around texts with blanks.
-pub fn line(incident: &Value) -> String {
+pub(crate) fn line(incident: &Value) -> String {
     let mut line = String::from("incident");
     for field in FIELDS {
         let value = match &incident[field] {
@@ -187,7 +187,7 @@ fn entry(incident: &Value) -> Vec<u8> {
 ///
 /// # Errors
 /// If stdin breaks.
-pub fn run_for_incidents(program: &std::path::Path) -> anyhow::Result<()> {
+pub(crate) fn run_for_incidents(program: &std::path::Path) -> anyhow::Result<()> {
     // The program inherits no privileges of the recorder.
     iowhy_live::give_up_all_rights()?;
     for line in BufReader::new(std::io::stdin()).lines() {

@@ -25,7 +25,7 @@ const SAMPLES: f64 = 1.0 / 6.0;
 const CALM: f64 = 0.7;
 
 /// Decides what is sampled.
-pub struct Busy {
+pub(crate) struct Busy {
     /// I/Os a second that are reported individually.
     up_to: f64,
     lately: BTreeMap<Kind, VecDeque<Histogram>>,
@@ -34,12 +34,12 @@ pub struct Busy {
 
 impl Busy {
     /// Reports up to this many I/Os a second individually.
-    pub fn new(up_to: f64) -> Busy {
+    pub(crate) fn new(up_to: f64) -> Busy {
         Busy { up_to, lately: BTreeMap::new(), thinned: BTreeSet::new() }
     }
 
     /// What changes for the next second.
-    pub fn second(&mut self, second: &Second) -> Vec<(Kind, Option<ThinRule>)> {
+    pub(crate) fn second(&mut self, second: &Second) -> Vec<(Kind, Option<ThinRule>)> {
         let mut rates = self.learn(second);
         let all: f64 = rates.iter().map(|(_, rate)| rate).sum();
         let limit = if self.thinned.is_empty() { self.up_to } else { CALM * self.up_to };

@@ -19,7 +19,7 @@ const RESTLESS: [&str; 7] =
     ["vm.", "vmstat.", "trace.", "cgroup.io.stat.", "clock.", "kernel.log.", "writeback."];
 
 /// The current stream.
-pub struct Cells {
+pub(crate) struct Cells {
     writer: Writer<Vec<u8>>,
     histograms: usize,
     counters: usize,
@@ -35,7 +35,7 @@ pub struct Cells {
 
 impl Cells {
     /// A stream that begins now.
-    pub fn new(boot: &str, now: Clocks) -> Cells {
+    pub(crate) fn new(boot: &str, now: Clocks) -> Cells {
         let mut cells = Cells {
             writer: Writer::new(Vec::new(), 0),
             histograms: 0,
@@ -52,7 +52,7 @@ impl Cells {
     }
 
     /// Begins another stream, for a new segment, with all current facts.
-    pub fn begin(&mut self, now: Clocks) {
+    pub(crate) fn begin(&mut self, now: Clocks) {
         self.writer = Writer::new(Vec::new(), now.wall as u64);
         let source = |format: &str, level, sampling| Source {
             sampling,
@@ -93,18 +93,18 @@ impl Cells {
     }
 
     /// A fact of the recorder with the current time: a mark, a clock step.
-    pub fn add_fact(&mut self, member: &'static str, value: FactValue, now: Clocks) {
+    pub(crate) fn add_fact(&mut self, member: &'static str, value: FactValue, now: Clocks) {
         let fact = Fact::of(None, typed::RECORDER.of(member), value, "iowhy watch");
         self.write_fact("", fact.at(Time::from_ns(now.monotonic)));
     }
 
     /// A fact with its time, even if it repeats: a kernel message.
-    pub fn message(&mut self, device: &str, fact: Fact) {
+    pub(crate) fn message(&mut self, device: &str, fact: Fact) {
         self.write_fact(device, fact);
     }
 
     /// The facts of a snapshot that are new.
-    pub fn snapshot(&mut self, of: &Recording, now: Clocks) {
+    pub(crate) fn snapshot(&mut self, of: &Recording, now: Clocks) {
         for device in of.devices() {
             if let Some(medium) = device.medium {
                 self.media.insert(device.name.clone(), medium);
@@ -117,7 +117,7 @@ impl Cells {
     }
 
     /// A fact, if it is new.
-    pub fn fact(&mut self, device: &str, mut fact: Fact, now: Clocks) {
+    pub(crate) fn fact(&mut self, device: &str, mut fact: Fact, now: Clocks) {
         let name = fact.key.name().to_string();
         if RESTLESS.iter().any(|restless| name.starts_with(restless)) || is_total(&fact.key) {
             return;
@@ -146,7 +146,7 @@ impl Cells {
     }
 
     /// A second's blocks; `None` if there is nothing to write.
-    pub fn second(&mut self, second: &Second, now: Clocks) -> Option<Vec<u8>> {
+    pub(crate) fn second(&mut self, second: &Second, now: Clocks) -> Option<Vec<u8>> {
         for (name, one) in &second.histograms {
             self.activate(name);
             let device = self.device(name);
@@ -184,7 +184,7 @@ impl Cells {
 
     /// Ends the stream; returns its last block, which marks the end of recording or the switch to
     /// another stream.
-    pub fn end(&mut self, now: Clocks) -> Vec<u8> {
+    pub(crate) fn end(&mut self, now: Clocks) -> Vec<u8> {
         self.add_fact("ended", FactValue::Flag(true), now);
         let _ = self.writer.finish();
         std::mem::take(self.writer.out())

@@ -9,14 +9,14 @@ use std::path::Path;
 use rustix::time::{ClockId, clock_gettime};
 
 /// A second, ns.
-pub const SECOND_NS: i64 = 1_000_000_000;
+pub(crate) const SECOND_NS: i64 = 1_000_000_000;
 /// A step of the wall clock or a suspend is one from this length on, ns: ten times what NTP slews
 /// in a second (500 ppm, adjtimex(2)), and far above what reading three clocks takes.
 const STEP_NS: i64 = 100_000_000;
 
 /// The source of the recorder's clocks.
 #[derive(Debug, Default)]
-pub struct ClockSource {
+pub(crate) struct ClockSource {
     shifted_by: Option<File>,
 }
 
@@ -26,12 +26,12 @@ impl ClockSource {
     ///
     /// # Errors
     /// If there is no such file.
-    pub fn open(shifted_by: Option<&Path>) -> io::Result<ClockSource> {
+    pub(crate) fn open(shifted_by: Option<&Path>) -> io::Result<ClockSource> {
         Ok(ClockSource { shifted_by: shifted_by.map(File::open).transpose()? })
     }
 
     /// Now.
-    pub fn now(&self) -> Clocks {
+    pub(crate) fn now(&self) -> Clocks {
         let mut now = Clocks::now();
         let Some(file) = &self.shifted_by else { return now };
         let mut text = [0; 64];
@@ -47,7 +47,7 @@ impl ClockSource {
 
 /// All of them at one moment, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Clocks {
+pub(crate) struct Clocks {
     /// CLOCK_MONOTONIC.
     pub monotonic: i64,
     /// Since 1970.
@@ -58,7 +58,7 @@ pub struct Clocks {
 
 impl Clocks {
     /// Now.
-    pub fn now() -> Clocks {
+    pub(crate) fn now() -> Clocks {
         let ns = |clock| {
             let time = clock_gettime(clock);
             time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
@@ -71,12 +71,12 @@ impl Clocks {
     }
 
     /// The offset from measured time to time since 1970.
-    pub fn offset(self) -> i64 {
+    pub(crate) fn offset(self) -> i64 {
         self.wall - self.monotonic
     }
 
     /// Clock changes since an earlier moment.
-    pub fn change(self, before: Clocks) -> Option<Change> {
+    pub(crate) fn change(self, before: Clocks) -> Option<Change> {
         let asleep = (self.since_boot - self.monotonic) - (before.since_boot - before.monotonic);
         let moved = self.offset() - before.offset() - asleep;
         if asleep >= STEP_NS {
@@ -86,19 +86,19 @@ impl Clocks {
     }
 
     /// Seconds since an earlier moment without suspend, independent of the wall clock.
-    pub fn ran_s(self, since: Clocks) -> i64 {
+    pub(crate) fn ran_s(self, since: Clocks) -> i64 {
         (self.monotonic - since.monotonic).max(0) / 1_000_000_000
     }
 
     /// The hour of the day, UTC.
-    pub fn hour(self) -> u8 {
+    pub(crate) fn hour(self) -> u8 {
         (self.wall.div_euclid(3_600_000_000_000).rem_euclid(24)) as u8
     }
 }
 
 /// A clock change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Change {
+pub(crate) enum Change {
     /// The machine was suspended this long, ns.
     Slept(i64),
     /// The wall clock was stepped by this much, ns.
@@ -106,7 +106,7 @@ pub enum Change {
 }
 
 /// The kernel's id of this boot.
-pub fn boot_id() -> String {
+pub(crate) fn boot_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_string()
 }

@@ -29,7 +29,7 @@ const AT_THE_END: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// If nothing can be traced, or the store not be written to at the beginning.
-pub fn run(settings: &Settings) -> anyhow::Result<Status> {
+pub(crate) fn run(settings: &Settings) -> anyhow::Result<Status> {
     let mut recorder = Recorder::begin(settings)?;
     while !recorder.watched.is_over() {
         recorder.watched.watch()?;

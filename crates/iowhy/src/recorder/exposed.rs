@@ -26,7 +26,7 @@ const SHORTEST_TOKEN: usize = 16;
 const BPF_TIME_S: u64 = 10;
 
 /// Endpoints for serving and pushing metrics, opened but not started.
-pub struct Endpoints {
+pub(crate) struct Endpoints {
     listener: Option<TcpListener>,
     terms: Terms,
     limits: Vec<Limit>,
@@ -40,7 +40,7 @@ impl Endpoints {
     ///
     /// # Errors If an address cannot be bound or pushed to, or a token, certificate or key is
     /// invalid.
-    pub fn open(settings: &Settings) -> anyhow::Result<Endpoints> {
+    pub(crate) fn open(settings: &Settings) -> anyhow::Result<Endpoints> {
         let wide = settings.listen_wide;
         let listener = settings.listen.map(|address| bind(address, wide)).transpose()?;
         let tls = settings.tls.as_ref().map(|(chain, key)| metrics::tls(chain, key));
@@ -58,7 +58,7 @@ impl Endpoints {
     ///
     /// # Errors
     /// If none can be started.
-    pub fn start(self) -> anyhow::Result<Exposed> {
+    pub(crate) fn start(self) -> anyhow::Result<Exposed> {
         let shared = SharedMetrics::default();
         shared.figures().limits =
             self.limits.into_iter().map(|limit| (limit, VecDeque::new())).collect();
@@ -84,19 +84,19 @@ impl Endpoints {
 }
 
 /// Metrics, second by second.
-pub struct Exposed {
+pub(crate) struct Exposed {
     shared: SharedMetrics,
     by: Option<MetricsBy>,
 }
 
 impl Exposed {
     /// Shared access, for other parts that add metrics.
-    pub fn shared(&self) -> SharedMetrics {
+    pub(crate) fn shared(&self) -> SharedMetrics {
         self.shared.clone()
     }
 
     /// Adds a second, and the recorder's own cost and losses so far.
-    pub fn second(
+    pub(crate) fn second(
         &self,
         second: &Second,
         now: Clocks,

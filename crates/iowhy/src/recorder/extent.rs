@@ -12,9 +12,9 @@ use super::intake::Second;
 const KNOWN_NS: i64 = 600 * SECOND_NS;
 /// Slow seconds at most this far apart belong to one interval, ns: as long as an incident's capture
 /// waits for the next alarm.
-pub const GAP_NS: i64 = 10 * SECOND_NS;
+pub(crate) const GAP_NS: i64 = 10 * SECOND_NS;
 /// A similar alarm within this time of the last one belongs to the same incident, ns (a choice).
-pub const SAME_NS: i64 = 300 * SECOND_NS;
+pub(crate) const SAME_NS: i64 = 300 * SECOND_NS;
 /// A mean latency above this multiple of the usual one is unusual (a choice).
 const CONTRAST: f64 = 1.5;
 /// The usual latency of a device is that of its fastest tenth of seconds, from at least this many
@@ -41,14 +41,14 @@ impl DeviceSecond {
 
 /// What each device did in the last minutes.
 #[derive(Default)]
-pub struct Activity {
+pub(crate) struct Activity {
     devices: HashMap<String, VecDeque<DeviceSecond>>,
 }
 
 /// A disk: its name, and its sequence number if known, which distinguishes disks that had the same
 /// name; else the last one.
 #[derive(Clone, Debug)]
-pub struct NamedDisk {
+pub(crate) struct NamedDisk {
     /// Its name.
     pub name: String,
     /// Its number (`iowhy_live::disk_sequence`).
@@ -57,7 +57,7 @@ pub struct NamedDisk {
 
 /// The bound that separates slow seconds of a device from others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlowLevel {
+pub(crate) struct SlowLevel {
     /// The mean latency above which a second is slow, ns.
     above_ns: f64,
     /// The usual mean latency, ns; 0 if the device was never seen without the problem.
@@ -66,7 +66,7 @@ pub struct SlowLevel {
 
 /// An interval of slow seconds, CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// When the first of them began.
     pub began_ns: i64,
     /// When the last of them ended.
@@ -77,7 +77,7 @@ pub struct Extent {
 
 impl Activity {
     /// Adds a second; old ones are dropped.
-    pub fn add(&mut self, second: &Second, now_ns: i64) {
+    pub(crate) fn add(&mut self, second: &Second, now_ns: i64) {
         let mut sums: HashMap<&str, (u64, f64)> = HashMap::new();
         for (device, one) in &second.histograms {
             if one.stage == Stage::Total {
@@ -113,7 +113,11 @@ impl Activity {
 
     /// The bound for slow seconds of a device, given an interval in which it was slow. `None` if
     /// its latencies were the same before.
-    pub fn slow_level(&self, disk: &NamedDisk, (from_ns, to_ns): (i64, i64)) -> Option<SlowLevel> {
+    pub(crate) fn slow_level(
+        &self,
+        disk: &NamedDisk,
+        (from_ns, to_ns): (i64, i64),
+    ) -> Option<SlowLevel> {
         let within = self.seconds(disk).filter(|one| from_ns < one.at_ns && one.at_ns <= to_ns);
         // Seconds are weighted by the time waited, so that many fast I/Os do not hide the slow
         // ones.
@@ -136,7 +140,7 @@ impl Activity {
     }
 
     /// The interval of slow seconds around this one, however long.
-    pub fn extent(
+    pub(crate) fn extent(
         &self,
         disk: &NamedDisk,
         level: SlowLevel,
@@ -166,7 +170,7 @@ impl Activity {
     }
 
     /// Excess time that a device's I/Os waited in the second that ended now, ns, if it was slow.
-    pub fn slow_now(&self, disk: &NamedDisk, level: SlowLevel, now_ns: i64) -> Option<f64> {
+    pub(crate) fn slow_now(&self, disk: &NamedDisk, level: SlowLevel, now_ns: i64) -> Option<f64> {
         let last = self.seconds(disk).last().filter(|one| one.at_ns == now_ns)?;
         (last.mean_ns() > level.above_ns).then(|| level.excess_ns(last))
     }
@@ -174,7 +178,7 @@ impl Activity {
 
 impl SlowLevel {
     /// Each second with an I/O.
-    pub const ANY: SlowLevel = SlowLevel { above_ns: 0.0, usual_ns: 0.0 };
+    pub(crate) const ANY: SlowLevel = SlowLevel { above_ns: 0.0, usual_ns: 0.0 };
 
     fn excess_ns(self, one: DeviceSecond) -> f64 {
         (one.waited_ns - self.usual_ns * one.ios as f64).max(0.0)

@@ -14,7 +14,7 @@ use super::triggers::{Alarm, Trigger};
 use super::verdicts::{CaseVerdict, FindingSummary};
 
 /// Time kept before the first alarm, and after the last one, ns.
-pub const BEFORE_NS: i64 = 30_000_000_000;
+pub(crate) const BEFORE_NS: i64 = 30_000_000_000;
 const AFTER_NS: i64 = GAP_NS;
 /// While it goes on it is judged this long after it was noticed, and at twice, four times that as
 /// long as nobody is accused, ns (a choice); at once if the judge noticed it.
@@ -25,7 +25,7 @@ const LONGEST_NS: i64 = 60_000_000_000;
 const ALARMS_LISTED: usize = 20;
 
 /// An incident that is being captured, is not judged yet, or may continue.
-pub struct Incident {
+pub(crate) struct Incident {
     /// Its name.
     pub id: String,
     /// When it was noticed.
@@ -72,7 +72,13 @@ pub struct Incident {
 
 impl Incident {
     /// Begins with an alarm; `facts` are the first blocks of its capture, of at most `most` bytes.
-    pub fn begin(id: String, alarm: Alarm, at: Clocks, facts: Arc<[u8]>, most: usize) -> Incident {
+    pub(crate) fn begin(
+        id: String,
+        alarm: Alarm,
+        at: Clocks,
+        facts: Arc<[u8]>,
+        most: usize,
+    ) -> Incident {
         let early_ns = match alarm.trigger {
             Trigger::Asked => i64::MAX,
             Trigger::Verdict => at.monotonic,
@@ -108,7 +114,7 @@ impl Incident {
     }
 
     /// Adds an alarm.
-    pub fn add(&mut self, alarm: Alarm) {
+    pub(crate) fn add(&mut self, alarm: Alarm) {
         self.excess_ns += alarm.excess_ns;
         self.last_ns = alarm.at_ns;
         self.until_ns = (alarm.at_ns + AFTER_NS).min(self.at.monotonic + LONGEST_NS);
@@ -127,7 +133,7 @@ impl Incident {
     }
 
     /// It continues or recurs after its capture.
-    pub fn add_later(&mut self, alarm: Alarm, activity: &Activity) {
+    pub(crate) fn add_later(&mut self, alarm: Alarm, activity: &Activity) {
         let at_ns = alarm.at_ns;
         let (last_ns, is_of_the_judge) = (self.last_ns, alarm.trigger == Trigger::Verdict);
         self.add(alarm);
@@ -142,18 +148,18 @@ impl Incident {
     }
 
     /// Whether it is about this device.
-    pub fn is_about(&self, device: &str) -> bool {
+    pub(crate) fn is_about(&self, device: &str) -> bool {
         let first = self.first().is_some_and(|first| first.device == device);
         first || self.accused().is_some_and(|of| of.device == device)
     }
 
     /// Whether its capture is complete.
-    pub fn is_over(&self, now_ns: i64) -> bool {
+    pub(crate) fn is_over(&self, now_ns: i64) -> bool {
         now_ns >= self.until_ns
     }
 
     /// The alarm that began it.
-    pub fn first(&self) -> Option<&Alarm> {
+    pub(crate) fn first(&self) -> Option<&Alarm> {
         self.alarms.first()
     }
 
@@ -171,7 +177,7 @@ impl Incident {
     }
 
     /// Whether an alarm after its capture is about the same problem.
-    pub fn is_same(&self, alarm: &Alarm) -> bool {
+    pub(crate) fn is_same(&self, alarm: &Alarm) -> bool {
         let Some(first) = self.first().filter(|_| alarm.trigger != Trigger::Asked) else {
             return false;
         };
@@ -205,7 +211,7 @@ impl Incident {
     }
 
     /// Its capture so far, if its beginning is to be judged now.
-    pub fn due_early(&mut self, ring: &Ring, now_ns: i64) -> Option<Vec<Arc<[u8]>>> {
+    pub(crate) fn due_early(&mut self, ring: &Ring, now_ns: i64) -> Option<Vec<Arc<[u8]>>> {
         if now_ns < self.early_ns || self.accused().is_some() {
             return None;
         }
@@ -215,14 +221,14 @@ impl Incident {
     }
 
     /// Stores a verdict on its beginning; returns whether it accuses a device.
-    pub fn judge_early(&mut self, judged: CaseVerdict, around: &Recording) -> bool {
+    pub(crate) fn judge_early(&mut self, judged: CaseVerdict, around: &Recording) -> bool {
         self.judged = Some(self.about_its_device(judged));
         self.find_names(around);
         self.accused().is_some()
     }
 
     /// Whether its verdict is news: not announced before for this device.
-    pub fn is_news(&mut self) -> bool {
+    pub(crate) fn is_news(&mut self) -> bool {
         let first = self.judged.as_ref().and_then(|judged| judged.first.as_ref());
         let told = first.map(|first| (first.verdict.clone(), first.device.clone()));
         let is_news = told.is_none() || told != self.announced;
@@ -231,7 +237,7 @@ impl Incident {
     }
 
     /// Stores the verdict, and determines how long its device was slow.
-    pub fn judge(&mut self, judged: CaseVerdict, activity: &Activity, around: &Recording) {
+    pub(crate) fn judge(&mut self, judged: CaseVerdict, activity: &Activity, around: &Recording) {
         self.judged = Some(self.about_its_device(judged));
         self.find_names(around);
         let is_of_the_judge = self.alarms.iter().all(|alarm| alarm.trigger == Trigger::Verdict);
@@ -290,7 +296,7 @@ impl Incident {
     }
 
     /// Counts the second that ended now, if its device was slow in it.
-    pub fn second(&mut self, activity: &Activity, now_ns: i64) {
+    pub(crate) fn second(&mut self, activity: &Activity, now_ns: i64) {
         let Some((disk, level)) = self.disk().zip(self.level).filter(|_| self.ongoing) else {
             return;
         };
@@ -303,7 +309,7 @@ impl Incident {
     }
 
     /// A verdict between incidents: whether its device is still accused.
-    pub fn look(&mut self, looked: &CaseVerdict, activity: &Activity, now_ns: i64) {
+    pub(crate) fn look(&mut self, looked: &CaseVerdict, activity: &Activity, now_ns: i64) {
         let Some(device) = self.accused().map(|of| of.device.clone()) else { return };
         let accuses =
             |of: &FindingSummary| of.accuses && of.confidence >= STANDS && of.device == device;
@@ -316,22 +322,22 @@ impl Incident {
     }
 
     /// Whether it continues, as far as known.
-    pub fn ongoing(&self) -> bool {
+    pub(crate) fn ongoing(&self) -> bool {
         self.open || self.ongoing
     }
 
     /// Whether no later alarm can belong to it.
-    pub fn is_past(&self, now_ns: i64) -> bool {
+    pub(crate) fn is_past(&self, now_ns: i64) -> bool {
         !self.ongoing() && now_ns - self.last_ns > SAME_NS
     }
 
     /// Whether it changed since the last call.
-    pub fn has_changed(&mut self) -> bool {
+    pub(crate) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
     /// Takes new blocks from the ring; returns the new blocks of its capture.
-    pub fn take(&mut self, ring: &Ring, facts: &[(u64, Fact)]) -> Vec<Arc<[u8]>> {
+    pub(crate) fn take(&mut self, ring: &Ring, facts: &[(u64, Fact)]) -> Vec<Arc<[u8]>> {
         let from = self.capture.len();
         for kept in ring.since(self.at.monotonic - BEFORE_NS, self.serial) {
             if self.bytes + kept.bytes.len() > self.most {
@@ -349,7 +355,7 @@ impl Incident {
     }
 
     /// Ends its capture; returns the last block.
-    pub fn end(&mut self, ring: &Ring) -> Option<Arc<[u8]>> {
+    pub(crate) fn end(&mut self, ring: &Ring) -> Option<Arc<[u8]>> {
         self.open = false;
         let block = self.last_block(ring)?;
         self.capture.push(Arc::clone(&block));
@@ -364,7 +370,7 @@ impl Incident {
     }
 
     /// The complete incident for its file, with the judge's report.
-    pub fn text(&self, boot: &str) -> Vec<u8> {
+    pub(crate) fn text(&self, boot: &str) -> Vec<u8> {
         let text = serde_json::to_string_pretty(&self.json(boot)).unwrap_or_default();
         let report = self.judged.as_ref().map_or("null", |judged| &judged.report);
         let open = text.trim_end().trim_end_matches('}').trim_end();
@@ -372,7 +378,7 @@ impl Incident {
     }
 
     /// The same without the report, for the program that is notified.
-    pub fn json(&self, boot: &str) -> Value {
+    pub(crate) fn json(&self, boot: &str) -> Value {
         let judged = self.judged.as_ref();
         let first = judged.and_then(|judged| judged.first.as_ref());
         let wall = |ns: i64| ns.saturating_add(self.offset_ns);
@@ -443,7 +449,7 @@ impl Incident {
 
 /// The facts with the current offset of the clocks instead of that at the recorder's start. The
 /// start is converted with the current offset, too.
-pub fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
+pub(crate) fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
     let mut facts = facts.to_vec();
     let duration = |fact: &Fact| fact.value.duration().map_or(0, Nanos::ns);
     let stated = facts.iter().find(|(_, fact)| fact.key == key::CLOCK_OFFSET);

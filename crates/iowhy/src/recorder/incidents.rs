@@ -33,7 +33,7 @@ const REWRITTEN_S: u64 = 30;
 const RECENT: usize = 16;
 
 /// All incidents that are not over.
-pub struct Incidents {
+pub(crate) struct Incidents {
     triggers: Triggers,
     rate: Rate,
     /// The one being captured.
@@ -63,7 +63,7 @@ impl Incidents {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(
+    pub(crate) fn start(
         settings: &Settings,
         learned: LearnedHistograms,
         outputs: Outputs,
@@ -92,32 +92,38 @@ impl Incidents {
     }
 
     /// Usual latencies, for the store.
-    pub fn learned(&self) -> String {
+    pub(crate) fn learned(&self) -> String {
         self.triggers.learned.text()
     }
 
     /// Suppressed alarms since the last incident.
-    pub fn suppressed(&self) -> u64 {
+    pub(crate) fn suppressed(&self) -> u64 {
         self.rate.suppressed
     }
 
     /// Verdicts and notifications dropped because their queue was full.
-    pub fn given_up(&self) -> (u64, u64) {
+    pub(crate) fn given_up(&self) -> (u64, u64) {
         (self.judge.given_up, self.notifier.given_up)
     }
 
     /// Whether one is being captured.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
     /// Reports a problem of the recorder itself.
-    pub fn notify_of_trouble(&mut self, text: String) {
+    pub(crate) fn notify_of_trouble(&mut self, text: String) {
         self.notifier.trouble(text);
     }
 
     /// Begins incidents from this second's alarms, continues existing ones, and requests verdicts.
-    pub fn second(&mut self, seen: &Seen, now: Clocks, watched: &mut Watched, kept: &mut Kept) {
+    pub(crate) fn second(
+        &mut self,
+        seen: &Seen,
+        now: Clocks,
+        watched: &mut Watched,
+        kept: &mut Kept,
+    ) {
         self.seconds += 1;
         self.activity.add(&seen.second, now.monotonic);
         let mut alarms = self.alarms(seen, now);
@@ -325,7 +331,7 @@ impl Incidents {
     }
 
     /// Closes open incidents, and waits this long for the judge.
-    pub fn end(&mut self, now: Clocks, wait: Duration, watched: &mut Watched, kept: &Kept) {
+    pub(crate) fn end(&mut self, now: Clocks, wait: Duration, watched: &mut Watched, kept: &Kept) {
         if let Some(open) = self.open.take() {
             self.close(open, now, watched, kept);
         }
@@ -342,7 +348,7 @@ impl Incidents {
     }
 
     /// Closes the queue of notifications; the notifier ends when all are sent.
-    pub fn into_announcer(self) -> JoinHandle<()> {
+    pub(crate) fn into_announcer(self) -> JoinHandle<()> {
         self.announcer
     }
 }

@@ -18,7 +18,7 @@ const OTHER: &str = "(other)";
 
 /// The records of one second.
 #[derive(Default)]
-pub struct Second {
+pub(crate) struct Second {
     /// Histograms by device.
     pub histograms: Vec<(String, Distribution)>,
     /// The sequence numbers of the disks with I/Os, if known: another disk may get the name of a
@@ -47,7 +47,7 @@ enum Role {
 }
 
 /// A sink for the collectors.
-pub struct Intake {
+pub(crate) struct Intake {
     ring: Writer<Ring>,
     roles: Vec<Role>,
     current: usize,
@@ -66,7 +66,7 @@ pub struct Intake {
 
 impl Intake {
     /// Emits into this ring; `stream` distinguishes this recording from others.
-    pub fn new(ring: Ring, stream: u64) -> Intake {
+    pub(crate) fn new(ring: Ring, stream: u64) -> Intake {
         Intake {
             ring: Writer::new(ring, stream),
             roles: Vec::new(),
@@ -83,7 +83,7 @@ impl Intake {
     }
 
     /// Counts I/Os by control group, too.
-    pub fn by_group(self, wanted: bool) -> Intake {
+    pub(crate) fn by_group(self, wanted: bool) -> Intake {
         Intake { texts: wanted.then(Vec::new), ..self }
     }
 
@@ -104,22 +104,22 @@ impl Intake {
     }
 
     /// The ring.
-    pub fn ring(&mut self) -> &mut Ring {
+    pub(crate) fn ring(&mut self) -> &mut Ring {
         self.ring.out()
     }
 
     /// Single I/Os since the recorder began.
-    pub fn events(&self) -> u64 {
+    pub(crate) fn events(&self) -> u64 {
         self.ring.events()
     }
 
     /// Initial facts of the collectors, by listing of the ring.
-    pub fn facts(&self) -> &[(u64, Fact)] {
+    pub(crate) fn facts(&self) -> &[(u64, Fact)] {
         &self.facts
     }
 
     /// Ends the second: its I/Os are a block of the ring.
-    pub fn take(&mut self, now_ns: i64) -> std::io::Result<Second> {
+    pub(crate) fn take(&mut self, now_ns: i64) -> std::io::Result<Second> {
         self.ring.out().now_ns = now_ns;
         self.ring.flush()?;
         // A file begins with its earlier sources, except those without blocks in the ring.

@@ -23,7 +23,7 @@ use crate::messages::{self, HintedError};
 const HANGS_NS: i64 = 10 * SECOND_NS;
 
 /// Everything on its way to the store.
-pub struct Kept {
+pub(crate) struct Kept {
     cells: Cells,
     segment_since_ns: i64,
     last: Clocks,
@@ -39,7 +39,7 @@ pub struct Kept {
 ///
 /// # Errors
 /// If it cannot be written to, or another recorder does.
-pub fn open(folder: &Path) -> anyhow::Result<Store> {
+pub(crate) fn open(folder: &Path) -> anyhow::Result<Store> {
     Store::record(folder).map_err(|cause| {
         let text = format!("cannot record into `{}`: {cause}", folder.display());
         let hint = match cause.kind() {
@@ -58,7 +58,7 @@ impl Kept {
     ///
     /// # Errors
     /// If the store cannot be listed, or no thread be started.
-    pub fn start(store: Store, bounds: Bounds, now: Clocks) -> anyhow::Result<Kept> {
+    pub(crate) fn start(store: Store, bounds: Bounds, now: Clocks) -> anyhow::Result<Kept> {
         let ids = store.incidents()?.into_iter().map(|one| one.id).collect();
         let newest_s = store.segments()?.last().map(|last| last.began_s);
         let (queue, writing) = writer::start(store, bounds, now)?;
@@ -88,27 +88,27 @@ impl Kept {
     }
 
     /// The id of this boot.
-    pub fn boot(&self) -> &str {
+    pub(crate) fn boot(&self) -> &str {
         &self.boot
     }
 
     /// Counts of written and dropped items.
-    pub fn written(&self) -> &Written {
+    pub(crate) fn written(&self) -> &Written {
         &self.queue.written
     }
 
     /// Why the store cannot be written, if it cannot.
-    pub fn trouble(&self) -> Option<&str> {
+    pub(crate) fn trouble(&self) -> Option<&str> {
         self.failure.since.as_ref().map(|(_, _, why)| why.as_str())
     }
 
     /// Passes something to the writer.
-    pub fn push(&self, what: Write) {
+    pub(crate) fn push(&self, what: Write) {
         self.queue.push(what);
     }
 
     /// Keeps a second; returns a message about the store if its state changed.
-    pub fn second(&mut self, seen: &Seen, now: Clocks) -> Option<String> {
+    pub(crate) fn second(&mut self, seen: &Seen, now: Clocks) -> Option<String> {
         self.watch_clock(now);
         let news = self.watch_store(now);
         for message in &seen.messages {
@@ -124,12 +124,12 @@ impl Kept {
     }
 
     /// Keeps changed facts about the machine.
-    pub fn snapshot(&mut self, around: &Snapshot, now: Clocks) {
+    pub(crate) fn snapshot(&mut self, around: &Snapshot, now: Clocks) {
         self.cells.snapshot(around.recording(), now);
     }
 
     /// Keeps the current state of an incident, if it changed.
-    pub fn incident(&self, incident: &mut Incident) {
+    pub(crate) fn incident(&self, incident: &mut Incident) {
         if incident.has_changed() {
             self.queue.push(Write::Verdict(incident.id.clone(), incident.text(&self.boot)));
         }
@@ -230,7 +230,7 @@ impl Kept {
     }
 
     /// An unused name for an incident of this moment: the wall clock may have been set back.
-    pub fn id(&mut self, at: Clocks, device: &str) -> String {
+    pub(crate) fn id(&mut self, at: Clocks, device: &str) -> String {
         let at_s = at.wall.div_euclid(SECOND_NS);
         let mut ids = (at_s..).map(|at_s| iowhy_store::Incident::id(at_s, device));
         let free = ids.find(|id| !self.ids.contains(id)).unwrap_or_default();
@@ -239,14 +239,14 @@ impl Kept {
     }
 
     /// Ends recording; only learned latencies follow.
-    pub fn end(&mut self, learned: String, now: Clocks) {
+    pub(crate) fn end(&mut self, learned: String, now: Clocks) {
         self.queue.push(Write::Second(self.cells.end(now), now));
         self.queue.push(Write::Learned(learned));
         self.queue.push(Write::End);
     }
 
     /// Whether all is written.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.writing.is_finished()
     }
 }

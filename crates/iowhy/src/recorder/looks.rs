@@ -7,7 +7,7 @@ use super::intake::Second;
 
 /// Number of seconds that are judged, and only if anything waited: a hundredth of the time
 /// ([`FELT_PER_S`]).
-pub const LOOK_NS: i64 = 20 * SECOND_NS;
+pub(crate) const LOOK_NS: i64 = 20 * SECOND_NS;
 /// Minimum time to the next verdict, and the maximum share of a core for verdicts (one part in this
 /// many): few I/Os are judged often, many as `--judge` says (choices).
 const LOOK_AGAIN_NS: i64 = 10 * SECOND_NS;
@@ -17,7 +17,7 @@ const LOOKS_OF_A_CORE: i64 = 500;
 const UNLEARNED_PER_S: f64 = 0.05;
 
 /// When the next verdict is due.
-pub struct Looks {
+pub(crate) struct Looks {
     /// The longest pause between two, ns.
     every_ns: i64,
     /// When something was judged last, CLOCK_MONOTONIC in ns.
@@ -30,35 +30,35 @@ pub struct Looks {
 
 impl Looks {
     /// A schedule with this maximum interval.
-    pub fn new(every_ns: i64, now_ns: i64) -> Looks {
+    pub(crate) fn new(every_ns: i64, now_ns: i64) -> Looks {
         let every_ns = every_ns.max(SECOND_NS);
         Looks { every_ns, judged_ns: now_ns, cpu_ns: 0, waited_s: 0.0 }
     }
 
     /// Until when a verdict of now is valid unless it is repeated, ns.
-    pub fn stands_until(&self, now_ns: i64) -> i64 {
+    pub(crate) fn stands_until(&self, now_ns: i64) -> i64 {
         now_ns + 2 * self.every_ns
     }
 
     /// Adds the time waited in a second.
-    pub fn add(&mut self, second: &Second) {
+    pub(crate) fn add(&mut self, second: &Second) {
         let total = second.histograms.iter().filter(|(_, one)| one.stage == Stage::Total);
         self.waited_s += total.filter_map(|(_, one)| one.histogram.sum_ns).sum::<f64>() / 1e9;
     }
 
     /// Something is judged now anyway.
-    pub fn postpone(&mut self, now_ns: i64) {
+    pub(crate) fn postpone(&mut self, now_ns: i64) {
         self.judged_ns = now_ns;
     }
 
     /// Sets the cost of the last verdict.
-    pub fn took(&mut self, cpu_ns: u64) {
+    pub(crate) fn took(&mut self, cpu_ns: u64) {
         self.cpu_ns = cpu_ns as i64;
     }
 
     /// Whether a verdict is due and anything waited. `unlearned_s` is the time waited for kinds of
     /// I/O without a learned bound; it restarts with each verdict that is due.
-    pub fn is_due(&mut self, now_ns: i64, unlearned_s: &mut f64) -> bool {
+    pub(crate) fn is_due(&mut self, now_ns: i64, unlearned_s: &mut f64) -> bool {
         let passed_ns = now_ns - self.judged_ns;
         // Without a learned bound only the judge can decide: every interval is judged.
         let seconds = passed_ns as f64 / 1e9;

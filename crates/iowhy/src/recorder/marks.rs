@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 /// The socket in the store's folder.
 const SOCKET: &str = "mark.sock";
 /// Maximum bytes of a mark.
-pub const LONGEST: usize = 1000;
+pub(crate) const LONGEST: usize = 1000;
 /// Maximum marks accepted in one second.
 const MOST: usize = 20;
 
 /// The socket for marks.
-pub struct Marks {
+pub(crate) struct Marks {
     socket: UnixDatagram,
     path: PathBuf,
 }
@@ -22,7 +22,7 @@ impl Marks {
     ///
     /// # Errors
     /// If there can be no socket, or its path is longer than the 107 bytes that unix(7) allows.
-    pub fn listen(store: &Path) -> io::Result<Marks> {
+    pub(crate) fn listen(store: &Path) -> io::Result<Marks> {
         let path = store.join(SOCKET);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -34,7 +34,7 @@ impl Marks {
     }
 
     /// New marks since the last call.
-    pub fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         let mut buffer = [0; LONGEST];
         let mut marks = Vec::new();
         while marks.len() < MOST
@@ -57,7 +57,7 @@ impl Drop for Marks {
 ///
 /// # Errors
 /// If none listens there.
-pub fn send(store: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn send(store: &Path, text: &str) -> io::Result<()> {
     let socket = UnixDatagram::unbound()?;
     socket.send_to(text.as_bytes(), store.join(SOCKET)).map(|_| ())
 }

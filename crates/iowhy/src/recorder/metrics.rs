@@ -14,9 +14,9 @@ use iowhy_model::{Histogram, Interval, Op, Stage};
 
 use super::intake::Second;
 use super::verdicts::FindingSummary;
-pub use otlp::{Span, export};
-pub use server::{Terms, serve};
-pub use wire::{DeadlineStream, tls};
+pub(crate) use otlp::{Span, export};
+pub(crate) use server::{Terms, serve};
+pub(crate) use wire::{DeadlineStream, tls};
 
 /// Devices with their own series; further ones share the name `other` and are counted, so that the
 /// number of series is bounded: 5 operations and 4 stages each. Removed devices free their place.
@@ -36,7 +36,7 @@ const MOST_OTHERS: usize = 1 << 14;
 
 /// A verdict on a device.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Standing {
+pub(crate) struct Standing {
     /// `device.retry`.
     pub verdict: String,
     /// 0 to 1; 0 once it is withdrawn.
@@ -47,7 +47,7 @@ pub struct Standing {
 
 /// Counters of a device and operation.
 #[derive(Clone, Debug, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// Completed I/Os.
     pub ios: u64,
     /// Bytes, as /proc/diskstats counts them.
@@ -58,7 +58,7 @@ pub struct Counters {
 
 /// The recorder's own cost and losses since it began; `table` describes each.
 #[derive(Clone, Debug, Default)]
-pub struct Own {
+pub(crate) struct Own {
     pub unlisted_devices: usize,
     pub lost_ios: u64,
     pub unlisted_ios: u64,
@@ -81,7 +81,7 @@ pub struct Own {
 
 /// How much a device may do, as the user knows it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Limit {
+pub(crate) struct Limit {
     /// The device.
     pub device: String,
     /// Of bytes, else of I/Os.
@@ -92,7 +92,7 @@ pub struct Limit {
 
 impl Limit {
     /// Its name in a label.
-    pub fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         if self.of_bytes { "bytes" } else { "ios" }
     }
 
@@ -105,7 +105,7 @@ impl Limit {
 
 /// All metrics since the recorder began.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// Latencies by device, operation and stage.
     pub latencies: BTreeMap<(String, Op, Stage), Histogram>,
     /// Counters by device and operation.
@@ -149,7 +149,12 @@ impl Figures {
     }
 
     /// Adds I/Os of a container or volume; beyond the first 256 names they are combined as `other`.
-    pub fn count_named(&mut self, (by, name, op): (&'static str, String, Op), ios: u64, ns: u64) {
+    pub(crate) fn count_named(
+        &mut self,
+        (by, name, op): (&'static str, String, Op),
+        ios: u64,
+        ns: u64,
+    ) {
         let is_known = |known: &(&str, String, Op)| known.1 == name;
         let names: BTreeSet<&String> = self.named.keys().map(|(_, name, _)| name).collect();
         let has_room = names.len() < NAMES;
@@ -161,12 +166,12 @@ impl Figures {
     }
 
     /// How many devices share the name `other`.
-    pub fn unlisted(&self) -> usize {
+    pub(crate) fn unlisted(&self) -> usize {
         self.others.len()
     }
 
     /// Drops removed devices; the sums of `other` stay.
-    pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
+    pub(crate) fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
         let kept = |name: &String| name == OTHER || is_there(name);
         self.known.retain(kept);
         self.others.retain(kept);
@@ -177,7 +182,7 @@ impl Figures {
     }
 
     /// Adds a second.
-    pub fn second(&mut self, second: &Second) {
+    pub(crate) fn second(&mut self, second: &Second) {
         for (device, one) in &second.histograms {
             let Some(op) = one.op else { continue };
             let device = self.device(device);
@@ -224,7 +229,7 @@ impl Figures {
     }
 
     /// Keeps a verdict, valid until this time unless repeated.
-    pub fn verdict(&mut self, brief: &FindingSummary, until_ns: i64) {
+    pub(crate) fn verdict(&mut self, brief: &FindingSummary, until_ns: i64) {
         if !brief.device.is_empty() {
             let device = self.device(&brief.device);
             let (verdict, confidence) = (brief.verdict.clone(), brief.confidence);
@@ -233,7 +238,7 @@ impl Figures {
     }
 
     /// Verdicts that were not repeated in time become 0, and are removed some time later.
-    pub fn expire(&mut self, now_ns: i64) {
+    pub(crate) fn expire(&mut self, now_ns: i64) {
         self.verdicts.retain(|_, standing| now_ns < standing.until_ns.saturating_add(FALLEN_NS));
         for standing in self.verdicts.values_mut().filter(|one| now_ns >= one.until_ns) {
             standing.confidence = 0.0;
@@ -243,11 +248,11 @@ impl Figures {
 
 /// Metrics that the recorder writes and the server reads.
 #[derive(Clone, Default)]
-pub struct SharedMetrics(Arc<Mutex<Figures>>);
+pub(crate) struct SharedMetrics(Arc<Mutex<Figures>>);
 
 impl SharedMetrics {
     /// Locks the metrics.
-    pub fn figures(&self) -> MutexGuard<'_, Figures> {
+    pub(crate) fn figures(&self) -> MutexGuard<'_, Figures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -30,7 +30,7 @@ const LARGEST: u32 = 16 << 20;
 
 /// Where to push.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Collector {
+pub(crate) struct Collector {
     under_tls: bool,
     host: String,
     port: u16,
@@ -41,7 +41,7 @@ impl Collector {
     /// Parses an address: `http://127.0.0.1:4318`, `https://collector`.
     ///
     /// # Errors A message for the command line, if it is invalid.
-    pub fn parse(text: &str) -> Result<Collector, String> {
+    pub(crate) fn parse(text: &str) -> Result<Collector, String> {
         let secure = text.strip_prefix("https://");
         let rest = secure.or_else(|| text.strip_prefix("http://"));
         let rest = rest.ok_or("the address must begin with http:// or https://")?;
@@ -131,7 +131,7 @@ impl Collector {
 }
 
 /// The process that connects.
-pub struct Sender {
+pub(crate) struct Sender {
     process: Child,
     /// This machine's name.
     host: String,
@@ -141,7 +141,7 @@ pub struct Sender {
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
+pub(crate) fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
     // Errors in it are reported here, not with each push.
     collector(address)?.tls_config(trusted)?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -159,7 +159,11 @@ pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn start(sender: Sender, every: Duration, shared: &SharedMetrics) -> std::io::Result<()> {
+pub(crate) fn start(
+    sender: Sender,
+    every: Duration,
+    shared: &SharedMetrics,
+) -> std::io::Result<()> {
     let Sender { mut process, host } = sender;
     let (shared, from) = (shared.clone(), Clocks::now().wall as u64);
     let thread = std::thread::Builder::new().name("pusher".to_string()).stack_size(256 << 10);
@@ -187,7 +191,7 @@ pub fn start(sender: Sender, every: Duration, shared: &SharedMetrics) -> std::io
 /// and once when it works again.
 ///
 /// # Errors If its address is invalid, or stdin breaks.
-pub fn push_exports(address: &str, trusted: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn push_exports(address: &str, trusted: Option<&Path>) -> anyhow::Result<()> {
     let collector = collector(address)?;
     let trust = collector.tls_config(trusted)?;
     iowhy_live::confine_pushing(collector.port)?;

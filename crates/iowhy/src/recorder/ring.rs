@@ -10,7 +10,7 @@ use iowhy_model::Source;
 
 /// A block in the ring.
 #[derive(Clone)]
-pub struct RingBlock {
+pub(crate) struct RingBlock {
     /// When it was closed, CLOCK_MONOTONIC in ns.
     pub at_ns: i64,
     /// Its number since the recorder began.
@@ -22,7 +22,7 @@ pub struct RingBlock {
 }
 
 /// Blocks of the last seconds, with a maximum size.
-pub struct Ring {
+pub(crate) struct Ring {
     blocks: VecDeque<RingBlock>,
     bytes: usize,
     most: usize,
@@ -38,7 +38,7 @@ pub struct Ring {
 
 impl Ring {
     /// An empty ring.
-    pub fn new(length_ns: i64, most: usize) -> Ring {
+    pub(crate) fn new(length_ns: i64, most: usize) -> Ring {
         Ring {
             blocks: VecDeque::new(),
             bytes: 0,
@@ -52,18 +52,18 @@ impl Ring {
     }
 
     /// The time it covers, ns.
-    pub fn length_ns(&self) -> i64 {
+    pub(crate) fn length_ns(&self) -> i64 {
         self.length_ns
     }
 
     /// Bytes in it.
     #[cfg(test)]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Blocks closed after a time, with a higher number than the last one taken.
-    pub fn since(&self, at_ns: i64, after: Option<u64>) -> impl Iterator<Item = &RingBlock> {
+    pub(crate) fn since(&self, at_ns: i64, after: Option<u64>) -> impl Iterator<Item = &RingBlock> {
         let wanted = move |kept: &&RingBlock| {
             kept.at_ns >= at_ns && after.is_none_or(|after| kept.serial > after)
         };
@@ -105,7 +105,7 @@ impl Write for Ring {
 
 /// A first block for a file that starts with this one: has the sources and `facts` (by listing),
 /// and earlier losses, so that they do not count as losses of this file.
-pub fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
+pub(crate) fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&first.bytes) else { return Vec::new() };
     let mut block = Block::default();
     for (listing, source) in first.before.iter() {
@@ -123,7 +123,7 @@ pub fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u
 }
 
 /// The end block for a file whose last block this is.
-pub fn ending(last: &RingBlock) -> Vec<u8> {
+pub(crate) fn ending(last: &RingBlock) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&last.bytes) else { return Vec::new() };
     let over = Header {
         end: End::Over,

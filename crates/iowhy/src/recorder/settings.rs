@@ -10,7 +10,7 @@ use iowhy_store::Bounds;
 use super::metrics::Limit;
 
 /// Settings of the recorder, from the command line.
-pub struct Settings {
+pub(crate) struct Settings {
     /// Where to record.
     pub store: PathBuf,
     /// How much is kept.
@@ -59,7 +59,7 @@ pub struct Settings {
 
 /// By which names I/Os have metrics.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MetricsBy {
+pub(crate) enum MetricsBy {
     /// The container that is charged.
     Container,
     /// The volume: of device mapper, md, ZFS, or the file of a loop device.

@@ -30,7 +30,7 @@ const QUIET_KINDS: [&str; 1] = ["firmware"];
 
 /// Why an incident begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Trigger {
+pub(crate) enum Trigger {
     /// Latency far above what is usual for the device at this hour.
     Latency,
     /// Requests in flight, but no completions.
@@ -51,7 +51,7 @@ pub enum Trigger {
 
 impl Trigger {
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Trigger::Latency => "latency",
             Trigger::Stall => "stall",
@@ -67,7 +67,7 @@ impl Trigger {
 
 /// An alarm: one reason at one time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Alarm {
+pub(crate) struct Alarm {
     /// When, CLOCK_MONOTONIC in ns.
     pub at_ns: i64,
     /// Why.
@@ -84,7 +84,7 @@ pub struct Alarm {
 
 /// How often incidents may begin.
 #[derive(Clone, Debug)]
-pub struct Rate {
+pub(crate) struct Rate {
     per_hour: f64,
     left: f64,
     at_ns: i64,
@@ -96,13 +96,13 @@ pub struct Rate {
 
 impl Rate {
     /// At most this many an hour, half of them at once.
-    pub fn new(per_hour: f64) -> Rate {
+    pub(crate) fn new(per_hour: f64) -> Rate {
         let left = (per_hour / 2.0).max(1.0);
         Rate { per_hour, left, at_ns: 0, pauses: HashMap::new(), suppressed: 0 }
     }
 
     /// Whether this alarm may begin an incident.
-    pub fn allows(&mut self, alarm: &Alarm) -> bool {
+    pub(crate) fn allows(&mut self, alarm: &Alarm) -> bool {
         let passed = (alarm.at_ns - self.at_ns).max(0) as f64 / 3.6e12;
         self.left = (self.left + passed * self.per_hour).min((self.per_hour / 2.0).max(1.0));
         self.at_ns = alarm.at_ns;
@@ -118,7 +118,7 @@ impl Rate {
     }
 
     /// The incident begun by this alarm is over.
-    pub fn over(&mut self, device: &str, trigger: Trigger, at_ns: i64) {
+    pub(crate) fn over(&mut self, device: &str, trigger: Trigger, at_ns: i64) {
         let key = (device.to_string(), trigger);
         let pause = match self.pauses.get(&key) {
             // It continued almost at once.
@@ -131,7 +131,7 @@ impl Rate {
 }
 
 /// Checks each second.
-pub struct Triggers {
+pub(crate) struct Triggers {
     /// Usual latencies.
     pub learned: LearnedHistograms,
     /// The share of time in which tasks wait for I/O from which on it is an incident, 0 to 1.
@@ -146,12 +146,12 @@ pub struct Triggers {
 
 impl Triggers {
     /// With what was learned before.
-    pub fn new(learned: LearnedHistograms, psi: f64) -> Triggers {
+    pub(crate) fn new(learned: LearnedHistograms, psi: f64) -> Triggers {
         Triggers { learned, psi, pressed: false, silent: HashMap::new(), unlearned_s: 0.0 }
     }
 
     /// The alarms of this second. Learns from a second without alarms.
-    pub fn second(&mut self, second: &Second, hour: u8, now_ns: i64) -> Vec<Alarm> {
+    pub(crate) fn second(&mut self, second: &Second, hour: u8, now_ns: i64) -> Vec<Alarm> {
         let mut alarms = self.stalls(second, now_ns);
         for (device, (count, errno)) in &second.errors {
             if *errno != NOT_SUPPORTED {
@@ -220,7 +220,7 @@ impl Triggers {
 
     /// The share of the last 10 s in which some task waited for I/O. An alarm when it rises above
     /// the bound; the next only after it was below half of it.
-    pub fn pressure(&mut self, share: f64, now_ns: i64) -> Option<Alarm> {
+    pub(crate) fn pressure(&mut self, share: f64, now_ns: i64) -> Option<Alarm> {
         if self.pressed {
             self.pressed = share >= self.psi / 2.0;
             return None;
@@ -237,7 +237,13 @@ impl Triggers {
     }
 
     /// A kernel message of this kind.
-    pub fn kernel(&self, kind: &str, device: &str, text: &str, now_ns: i64) -> Option<Alarm> {
+    pub(crate) fn kernel(
+        &self,
+        kind: &str,
+        device: &str,
+        text: &str,
+        now_ns: i64,
+    ) -> Option<Alarm> {
         (!QUIET_KINDS.contains(&kind)).then(|| Alarm {
             at_ns: now_ns,
             trigger: Trigger::KernelLog,

@@ -27,7 +27,7 @@ const BUNDLES: [&str; 4] = [
 ///
 /// # Errors
 /// If there is no such file, or it contains no certificate.
-pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
+pub(crate) fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
     let name = "name a PEM file of CA certificates with `--otlp-ca FILE`";
     let bundle = || BUNDLES.into_iter().map(Path::new).find(|path| path.is_file());
     let Some(path) = file.or_else(bundle) else {
@@ -55,7 +55,7 @@ pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
 ///
 /// # Errors
 /// If the name is none.
-pub fn connection(
+pub(crate) fn connection(
     config: &Arc<ClientConfig>,
     host: &str,
     socket: TcpStream,

@@ -21,7 +21,7 @@ const EVENTS: usize = 1 << 15;
 const OTHERS: usize = 16;
 
 /// What to judge.
-pub struct JudgeJob {
+pub(crate) struct JudgeJob {
     /// The incident; `None` for a verdict between incidents.
     pub incident: Option<String>,
     /// Whether it goes on: this is a verdict on its beginning.
@@ -32,7 +32,7 @@ pub struct JudgeJob {
 
 /// A short form of a finding.
 #[derive(Clone, PartialEq, Debug)]
-pub struct FindingSummary {
+pub(crate) struct FindingSummary {
     /// `device.retry`.
     pub verdict: String,
     /// `disk`.
@@ -56,7 +56,7 @@ pub struct FindingSummary {
 }
 
 /// The result of a case.
-pub struct CaseVerdict {
+pub(crate) struct CaseVerdict {
     /// The incident, if it is about one.
     pub incident: Option<String>,
     /// Whether it is a verdict on its beginning.
@@ -76,7 +76,7 @@ pub struct CaseVerdict {
 }
 
 /// The channels to and from the judge.
-pub struct Judge {
+pub(crate) struct Judge {
     cases: SyncSender<JudgeJob>,
     judged: Receiver<CaseVerdict>,
     /// Cases dropped because the queue was full.
@@ -90,7 +90,7 @@ impl Judge {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(devices: Vec<String>) -> io::Result<Judge> {
+    pub(crate) fn start(devices: Vec<String>) -> io::Result<Judge> {
         let (cases, to_judge) = sync_channel(WAITING);
         let (to_tell, judged) = channel();
         let thread = std::thread::Builder::new().name("judge".to_string());
@@ -99,7 +99,7 @@ impl Judge {
     }
 
     /// Queues a case, or drops it; returns whether it was queued.
-    pub fn push(&mut self, case: JudgeJob) -> bool {
+    pub(crate) fn push(&mut self, case: JudgeJob) -> bool {
         let taken = self.cases.try_send(case).is_ok();
         self.given_up += u64::from(!taken);
         self.waiting += usize::from(taken);
@@ -107,7 +107,7 @@ impl Judge {
     }
 
     /// Verdicts since the last call.
-    pub fn judged(&mut self) -> Vec<CaseVerdict> {
+    pub(crate) fn judged(&mut self) -> Vec<CaseVerdict> {
         let all: Vec<CaseVerdict> = self.judged.try_iter().collect();
         self.waiting = self.waiting.saturating_sub(all.len());
         all
@@ -245,7 +245,7 @@ impl Read for Blocks {
 }
 
 /// Facts of the machine as the first blocks of a capture: a snapshot, and the kernel's log since.
-pub fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
+pub(crate) fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
     let mut writer = iowhy_capture::Writer::new(Vec::new(), stream);
     snapshot.emit(&mut writer);
     if !kernel.is_empty()
@@ -259,17 +259,17 @@ pub fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
 }
 
 /// A snapshot of the context of the I/O.
-pub struct Snapshot(Recording);
+pub(crate) struct Snapshot(Recording);
 
 impl Snapshot {
     /// From a collector's records, without the kernel's log, which is separate.
-    pub fn new(mut recording: Recording) -> Snapshot {
+    pub(crate) fn new(mut recording: Recording) -> Snapshot {
         recording.listings.retain(|listing| listing.source.input != "/dev/kmsg");
         Snapshot(recording)
     }
 
     /// Its facts.
-    pub fn recording(&self) -> &Recording {
+    pub(crate) fn recording(&self) -> &Recording {
         &self.0
     }
 

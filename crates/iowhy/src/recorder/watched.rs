@@ -46,7 +46,7 @@ const SENSORS: Duration = Duration::from_secs(10);
 const KERNEL_LINES: usize = 6000;
 
 /// The input of one second.
-pub struct Seen {
+pub(crate) struct Seen {
     /// From the collectors.
     pub second: Second,
     /// From the kernel's log.
@@ -60,7 +60,7 @@ pub struct Seen {
 }
 
 /// A message of the kernel that is about I/O.
-pub struct KernelMessage {
+pub(crate) struct KernelMessage {
     /// The device; empty if none.
     pub device: String,
     /// Its kind and its text.
@@ -70,7 +70,7 @@ pub struct KernelMessage {
 }
 
 /// All that is watched.
-pub struct Watched {
+pub(crate) struct Watched {
     watch: Watch<Intake>,
     busy: Busy,
     kernel: Option<KernelLog>,
@@ -99,7 +99,7 @@ impl Watched {
     ///
     /// # Errors
     /// If nothing can be traced.
-    pub fn begin(settings: &Settings, stop: Stop, now: Clocks) -> anyhow::Result<Watched> {
+    pub(crate) fn begin(settings: &Settings, stop: Stop, now: Clocks) -> anyhow::Result<Watched> {
         let marks = Marks::listen(&settings.store).map_err(|cause| {
             messages::warn(&format!("`iowhy mark` will not reach this recorder: {cause}"), None);
         });
@@ -141,12 +141,12 @@ impl Watched {
     }
 
     /// The collectors' records.
-    pub fn intake(&mut self) -> &mut Intake {
+    pub(crate) fn intake(&mut self) -> &mut Intake {
         &mut self.watch.sink
     }
 
     /// Whether it is over: time limit or user.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.watch.is_over()
     }
 
@@ -154,7 +154,7 @@ impl Watched {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn watch(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn watch(&mut self) -> anyhow::Result<()> {
         let mut before = self.watch.sink.events();
         self.watch.run(SECOND, |watch, nap| {
             std::thread::sleep(nap);
@@ -170,7 +170,7 @@ impl Watched {
     ///
     /// # Errors
     /// If the tracer broke.
-    pub fn second(&mut self, now: Clocks) -> anyhow::Result<Seen> {
+    pub(crate) fn second(&mut self, now: Clocks) -> anyhow::Result<Seen> {
         let mut second = self.watch.sink.take(now.monotonic)?;
         let names: BTreeSet<&String> = second.histograms.iter().map(|(name, _)| name).collect();
         let numbered = |name: &String| Some((name.clone(), iowhy_live::disk_sequence(name)?));
@@ -192,7 +192,7 @@ impl Watched {
     }
 
     /// With the kernel's clock: starts or ends exact tracing.
-    pub fn trace_exactly(&mut self, exact: bool) {
+    pub(crate) fn trace_exactly(&mut self, exact: bool) {
         if self.is_refused {
             return;
         }
@@ -244,7 +244,7 @@ impl Watched {
 
     /// Whether a disk that came after the last reading did I/O: its medium and settings are not
     /// known.
-    pub fn has_new_disk(&mut self, second: &Second) -> bool {
+    pub(crate) fn has_new_disk(&mut self, second: &Second) -> bool {
         let is_new = |(name, disk): &(&String, &u64)| self.looked_at.get(*name) != Some(*disk);
         let new: Vec<_> = second.disks.iter().filter(is_new).collect();
         let any = !new.is_empty();
@@ -253,7 +253,7 @@ impl Watched {
     }
 
     /// Reads settings, mounts, limits, pressure.
-    pub fn look_around(&mut self) -> &Snapshot {
+    pub(crate) fn look_around(&mut self) -> &Snapshot {
         let mut recording = Recording::new();
         let mut source = Source::new("host-facts", "live", Level::E);
         source.sampling = iowhy_model::Sampling::Sampled;
@@ -282,30 +282,30 @@ impl Watched {
     }
 
     /// The facts of the last reading.
-    pub fn around(&self) -> &Recording {
+    pub(crate) fn around(&self) -> &Recording {
         self.snapshot.recording()
     }
 
     /// The same and the kernel's log, as the first blocks of a capture.
-    pub fn facts(&self, now: Clocks) -> Arc<[u8]> {
+    pub(crate) fn facts(&self, now: Clocks) -> Arc<[u8]> {
         let kernel: String =
             self.kernel_lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         facts(&self.snapshot, &kernel, now.wall as u64 ^ 1)
     }
 
     /// The names of all devices, if they were read since the last call.
-    pub fn take_present(&mut self) -> Option<HashSet<String>> {
+    pub(crate) fn take_present(&mut self) -> Option<HashSet<String>> {
         self.present.take()
     }
 
     /// I/Os that are in histograms only.
-    pub fn left_out(&self) -> u64 {
+    pub(crate) fn left_out(&self) -> u64 {
         let trace = self.watch.collectors.of::<BlockTrace>().into_iter();
         trace.flat_map(BlockTrace::request_counts).map(|(_, _, known)| known.left_out).sum()
     }
 
     /// CPU time of the programs in the kernel, if the kernel counts it.
-    pub fn bpf_time(&self) -> Duration {
+    pub(crate) fn bpf_time(&self) -> Duration {
         self.watch.collectors.of().map_or(Duration::ZERO, BlockTrace::time_spent)
     }
 
@@ -313,7 +313,7 @@ impl Watched {
     ///
     /// # Errors
     /// If a source broke.
-    pub fn end(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn end(&mut self) -> anyhow::Result<()> {
         self.marks = None;
         self.watch.finish()
     }

@@ -25,7 +25,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const MAINTENANCE_S: i64 = 60;
 
 /// An item to write.
-pub enum Write {
+pub(crate) enum Write {
     /// Blocks of a second, at this time.
     Second(Vec<u8>, Clocks),
     /// The next second begins a new segment.
@@ -61,7 +61,7 @@ impl Write {
 
 /// Shared counters of the writer.
 #[derive(Debug, Default)]
-pub struct Written {
+pub(crate) struct Written {
     /// Bytes written.
     pub bytes: AtomicU64,
     /// Queued bytes.
@@ -86,7 +86,7 @@ pub struct Written {
 
 impl Written {
     /// Why nothing can be written, if writes fail.
-    pub fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<String> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -97,7 +97,7 @@ impl Written {
 
 /// The queue to the writer.
 #[derive(Clone)]
-pub struct Queue {
+pub(crate) struct Queue {
     sender: SyncSender<Write>,
     /// Counts of written and dropped items.
     pub written: Arc<Written>,
@@ -105,7 +105,7 @@ pub struct Queue {
 
 impl Queue {
     /// Queues an item, or drops it.
-    pub fn push(&self, what: Write) {
+    pub(crate) fn push(&self, what: Write) {
         let (bytes, second) = (what.bytes(), matches!(what, Write::Second(..)));
         // Counted before the writer can take it and subtract it again.
         let waiting = self.written.waiting.fetch_add(bytes, Relaxed) + bytes;
@@ -122,7 +122,7 @@ impl Queue {
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn start(
+pub(crate) fn start(
     store: Store,
     bounds: Bounds,
     began: Clocks,

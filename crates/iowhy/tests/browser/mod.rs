@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// A browser with one page.
-pub struct Browser {
+pub(crate) struct Browser {
     child: Child,
     folder: PathBuf,
     to: File,
@@ -23,7 +23,7 @@ pub struct Browser {
 
 impl Browser {
     /// Starts Chromium; `None` where there is none.
-    pub fn start(name: &str) -> Option<Browser> {
+    pub(crate) fn start(name: &str) -> Option<Browser> {
         let program =
             ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
                 let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -68,7 +68,7 @@ impl Browser {
     }
 
     /// One call of the protocol; its result.
-    pub fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         let mut message = json!({"id": id, "method": method, "params": params});
@@ -95,7 +95,7 @@ impl Browser {
     }
 
     /// Opens a file and waits until its script has drawn.
-    pub fn open(&mut self, file: &Path) {
+    pub(crate) fn open(&mut self, file: &Path) {
         self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
         for _ in 0..300 {
             if self.eval("document.documentElement?.dataset.ready || ''") == "yes" {
@@ -107,7 +107,7 @@ impl Browser {
     }
 
     /// The value of an expression in the page.
-    pub fn eval(&mut self, expression: &str) -> Value {
+    pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let result = self.call("Runtime.evaluate", params);
         assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
@@ -115,7 +115,7 @@ impl Browser {
     }
 
     /// A mouse event at a place in the window.
-    pub fn mouse(&mut self, kind: &str, (x, y): (f64, f64), clicks: u32) {
+    pub(crate) fn mouse(&mut self, kind: &str, (x, y): (f64, f64), clicks: u32) {
         let buttons = u32::from(kind == "mouseMoved" && clicks > 0 || kind == "mousePressed");
         let button = if clicks > 0 { "left" } else { "none" };
         let params = json!({

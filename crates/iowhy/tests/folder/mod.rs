@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 
-pub struct Folder(pub PathBuf);
+pub(crate) struct Folder(pub PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let name = format!("iowhy-{name}-{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
@@ -17,12 +17,12 @@ impl Folder {
     }
 
     /// The place of a file in it, as text.
-    pub fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
     }
 
     /// A file in it with that content: its place.
-    pub fn written(&self, name: &str, bytes: &[u8]) -> String {
+    pub(crate) fn written(&self, name: &str, bytes: &[u8]) -> String {
         let path = self.file(name);
         std::fs::write(&path, bytes).expect("a file of this test");
         path

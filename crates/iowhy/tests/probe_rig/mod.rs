@@ -8,13 +8,13 @@ use std::process::{Child, Command, Output, Stdio};
 use crate::folder::Folder;
 
 /// Runs a shell command; what it printed, or `None` if it failed.
-pub fn shell(command: &str) -> Option<String> {
+pub(crate) fn shell(command: &str) -> Option<String> {
     let output = Command::new("sh").args(["-c", command]).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
 /// Why loop devices cannot be used here.
-pub fn missing() -> Option<&'static str> {
+pub(crate) fn missing() -> Option<&'static str> {
     if shell("id -u").as_deref() != Some("0") {
         return Some("root");
     }
@@ -22,36 +22,36 @@ pub fn missing() -> Option<&'static str> {
 }
 
 /// The program that makes faulty disks beside ours, where the workspace was built as a whole.
-pub fn rig() -> Option<PathBuf> {
+pub(crate) fn rig() -> Option<PathBuf> {
     let rig = Path::new(env!("CARGO_BIN_EXE_iowhy")).with_file_name("rig");
     (rig.exists() && Path::new("/dev/fuse").exists()).then_some(rig)
 }
 
 /// `iowhy probe` with these words.
-pub fn probe(words: &[&str]) -> Command {
+pub(crate) fn probe(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
     command.arg("probe").args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-pub fn finish(child: Child) -> (Option<i32>, String, String) {
+pub(crate) fn finish(child: Child) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     (status.code(), text(&stdout), text(&stderr))
 }
 
 /// A loop device over a blank file.
-pub struct Loop {
+pub(crate) struct Loop {
     pub device: String,
     pub file: String,
 }
 
 impl Loop {
-    pub fn new(folder: &Folder, name: &str, bytes: u64, options: &str) -> Loop {
+    pub(crate) fn new(folder: &Folder, name: &str, bytes: u64, options: &str) -> Loop {
         let file = folder.file(name);
         std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
         let device = shell(&format!("losetup --find --show {options} {file}")).expect("losetup");
@@ -66,7 +66,7 @@ impl Loop {
         Loop { device, file }
     }
 
-    pub fn checksum(&self) -> String {
+    pub(crate) fn checksum(&self) -> String {
         shell(&format!("sync; sha256sum < {}", self.file)).expect("sha256sum")
     }
 }

@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 use iowhy_model::Random;
 
 /// A capture that any reader recognises.
-pub const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
+pub(super) const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
     0.000000 dd 1 sdb R 8 131072 77.96\n0.143268 dd 1 sdb R 264 131072 143.20\n\
     0.361565 dd 1 sdb R 520 131072 218.24\n";
 /// Contained in what no input names: it must come out of no command.
-pub const SECRET: &str = "sdsecret";
+pub(super) const SECRET: &str = "sdsecret";
 
 /// A tar archive made by a seed.
-pub fn archive(random: &mut Random) -> Vec<u8> {
+pub(super) fn archive(random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     for member in 0..1 + random.place(30) {
         let (kind, size, link): (u8, u64, &str) = match random.place(14) {
@@ -73,7 +73,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A header of ustar with a sum that fits.
-pub fn header(name: &str, kind: u8, size: u64, link: &str) -> [u8; 512] {
+pub(super) fn header(name: &str, kind: u8, size: u64, link: &str) -> [u8; 512] {
     let mut block = [0; 512];
     let mut put = |at: usize, most: usize, bytes: &[u8]| {
         let bytes = &bytes[..bytes.len().min(most)];
@@ -95,7 +95,7 @@ pub fn header(name: &str, kind: u8, size: u64, link: &str) -> [u8; 512] {
 }
 
 /// A folder made by a seed below `at`; the secret lies beside it.
-pub fn folder(at: &Path, random: &mut Random) -> io::Result<()> {
+pub(super) fn folder(at: &Path, random: &mut Random) -> io::Result<()> {
     let inside = at.join("folder");
     let sys = inside.join("host/sys/block/sda/queue");
     fs::create_dir_all(&sys)?;
@@ -129,7 +129,7 @@ pub fn folder(at: &Path, random: &mut Random) -> io::Result<()> {
 }
 
 /// Something that exists where a command is to write; what must be as it was afterwards.
-pub fn occupied(at: &Path, random: &mut Random) -> io::Result<()> {
+pub(super) fn occupied(at: &Path, random: &mut Random) -> io::Result<()> {
     let (out, victim) = (at.join("output"), at.join("victim"));
     let _ = fs::remove_file(&out).or_else(|_| fs::remove_dir_all(&out));
     fs::write(&victim, "a victim")?;

@@ -220,7 +220,8 @@ impl Loop {
     /// This many reads, one at a time, past the page cache.
     pub(super) fn reads(&self, count: u64) -> io::Result<Child> {
         let rounds = "while [ $left -gt 0 ]; do n=$left; [ $n -gt 2000 ] && n=2000; dd if=$0 \
-                      of=/dev/null bs=4k count=$n iflag=direct status=none; left=$((left - n)); done";
+                      of=/dev/null bs=4k count=$n iflag=direct status=none; left=$((left - n)); \
+                      done";
         let script = format!("left={count}; {rounds}");
         Command::new("sh").args(["-c", &script, &self.device]).stdin(Stdio::null()).spawn()
     }

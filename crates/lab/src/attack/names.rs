@@ -26,7 +26,8 @@ const PLACES: &[(&str, &str)] = &[
     ("input device", "input: {} as /devices/pci0000:00/0000:00:14.0/usb1/1-1/input/input5"),
     (
         "HID device",
-        "hid-generic 0003:046D:C52B.0001: input,hidraw0: USB HID v1.11 Keyboard [{}] on usb-0000:00:14.0-1/input0",
+        "hid-generic 0003:046D:C52B.0001: input,hidraw0: USB HID v1.11 Keyboard [{}] on \
+         usb-0000:00:14.0-1/input0",
     ),
     ("SCSI inquiry", "scsi 0:0:0:0: Direct-Access     ACME     {} 0001 PQ: 0 ANSI: 5"),
     ("ATA model", "ata1.00: ATA-8: {}, 1.0, max UDMA/133"),
@@ -48,7 +49,8 @@ const PLACES: &[(&str, &str)] = &[
     ),
     (
         "cpuset",
-        "dd: page allocation failure: order:0, mode:0xcc0(GFP_KERNEL), nodemask=(null),cpuset={},mems_allowed=0",
+        "dd: page allocation failure: order:0, mode:0xcc0(GFP_KERNEL), \
+         nodemask=(null),cpuset={},mems_allowed=0",
     ),
     (KILLED, "Out of memory: Killed process 812 ({}) total-vm:65536kB, anon-rss:1kB, UID:1000"),
     (
@@ -67,11 +69,13 @@ const PLACES: &[(&str, &str)] = &[
     ),
     (
         "file",
-        "EXT4-fs error (device sda1): ext4_lookup:1851: inode #2: comm ls: deleted inode referenced: {}",
+        "EXT4-fs error (device sda1): ext4_lookup:1851: inode #2: comm ls: deleted inode \
+         referenced: {}",
     ),
     (
         "process beside a file",
-        "EXT4-fs error (device sda1): ext4_lookup:1851: inode #2: comm {15}: deleted inode referenced: 12",
+        "EXT4-fs error (device sda1): ext4_lookup:1851: inode #2: comm {15}: deleted inode \
+         referenced: 12",
     ),
     ("mount option", "EXT4-fs (sda1): Unrecognized mount option \"{}\" or missing value"),
     ("mount", "EXT4-fs (sda1): mounted filesystem with ordered data mode. Opts: {}"),
@@ -89,7 +93,8 @@ const PLACES: &[(&str, &str)] = &[
     ("network device", "eth0: renamed from {}"),
     (
         "audit",
-        "audit: type=1400 audit(1763714207.123:45): apparmor=\"DENIED\" operation=\"open\" profile=\"{}\" name=\"{}\" pid=812 comm=\"{15}\"",
+        "audit: type=1400 audit(1763714207.123:45): apparmor=\"DENIED\" operation=\"open\" \
+         profile=\"{}\" name=\"{}\" pid=812 comm=\"{15}\"",
     ),
     (
         "audit of a command",
@@ -171,7 +176,7 @@ fn faults(text: &str) -> Vec<String> {
 
 /// Writes every known message into every name, in every form of the log or, in short, in one form
 /// each; read here, for the files of all commands are read so.
-pub fn names(in_short: bool) -> AttackRow {
+pub(super) fn names(in_short: bool) -> AttackRow {
     let mut row = AttackRow::of(NAMES);
     let examples = iowhy_read::log_examples();
     for (turn, (form_name, form)) in FORMS.iter().enumerate() {
@@ -210,7 +215,7 @@ pub fn names(in_short: bool) -> AttackRow {
 
 impl Field<'_> {
     /// Gives `why` all of these logs: it blames no device.
-    pub fn names(&self) -> io::Result<AttackRow> {
+    pub(super) fn names(&self) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(JUDGED);
         let examples = iowhy_read::log_examples();
         for (place_name, place) in PLACES {
@@ -245,7 +250,7 @@ impl Field<'_> {
     /// As root, where memory is limited by groups of version 1 or 2: a group with a message as its
     /// name runs out of memory, and the kernel writes that name to its log. Nothing where that
     /// cannot be.
-    pub fn named_live(&self) -> io::Result<Option<AttackRow>> {
+    pub(super) fn named_live(&self) -> io::Result<Option<AttackRow>> {
         let tops =
             [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
         let Some((top, limit)) = tops.iter().find(|(top, limit)| {

@@ -76,8 +76,12 @@ fn made(store: &Path, secret: &Path, capture: &[u8], random: &mut Random) -> io:
             1 => "null".to_string(),
             2 => "{\"at_ns\": 9223372036854775807, \"verdict\": []}".to_string(),
             3 => "[".repeat(100_000),
-            4 => "{\"device\": \"sd\\u001b]0;x\\u0007\", \"verdict\": \"\u{9b}31m\", \"others\": [1, {\"device\": {}}]}".to_string(),
-            5 => "{\"at_ns\": -9223372036854775808, \"length_s\": 1e308, \"confidence\": -1e308}".to_string(),
+            4 => "{\"device\": \"sd\\u001b]0;x\\u0007\", \"verdict\": \"\u{9b}31m\", \"others\": \
+                  [1, {\"device\": {}}]}"
+                .to_string(),
+            5 => "{\"at_ns\": -9223372036854775808, \"length_s\": 1e308, \"confidence\": \
+                  -1e308}"
+                .to_string(),
             6 => String::new(),
             7 => {
                 put(&verdict, secret, capture, random)?;

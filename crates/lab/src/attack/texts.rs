@@ -3,10 +3,10 @@
 use iowhy_model::Random;
 
 /// A way to damage a capture; the second text is that of another sample.
-pub type Harm = fn(&[u8], &[u8], &mut Random) -> Vec<u8>;
+pub(super) type Harm = fn(&[u8], &[u8], &mut Random) -> Vec<u8>;
 
 /// The ways by name.
-pub const HARMS: &[(&str, Harm)] = &[
+pub(super) const HARMS: &[(&str, Harm)] = &[
     ("bits flipped", flipped),
     ("cut short", |text, _, random| {
         text[..random.place(text.len().max(1)).min(text.len())].to_vec()
@@ -74,7 +74,7 @@ fn shuffled(text: &[u8], _: &[u8], random: &mut Random) -> Vec<u8> {
 }
 
 /// Where the numbers of a text begin and end.
-pub fn places(text: &[u8]) -> Vec<(usize, usize)> {
+pub(super) fn places(text: &[u8]) -> Vec<(usize, usize)> {
     let mut all = Vec::new();
     let mut at = 0;
     while let Some(from) = text[at..].iter().position(u8::is_ascii_digit).map(|from| from + at) {

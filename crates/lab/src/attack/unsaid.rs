@@ -21,7 +21,12 @@ const MOST: usize = 1 << 16;
 /// Replaces up to this many numbers of each sample, spread over it, by each of [`ODD`], as far as
 /// there is time, beginning with a given sample; read here, for the files of all commands are read
 /// so.
-pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Duration) -> AttackRow {
+pub(super) fn unsaid(
+    texts: &[(String, Vec<u8>)],
+    from: usize,
+    most: usize,
+    time: Duration,
+) -> AttackRow {
     let end = Instant::now() + time;
     let mut row = AttackRow { attack: UNSAID, inputs: 0, runs: 0, failures: Vec::new() };
     for (name, text) in texts.iter().cycle().skip(from).take(texts.len()) {

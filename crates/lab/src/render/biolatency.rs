@@ -49,7 +49,8 @@ pub(super) fn table(scenario: &Scenario) -> String {
             let (name, sector) = (&disk.setup.name, done.offset / 512);
             let _ = writeln!(
                 out,
-                "latency warning, >{OUTLIER_US} microsec: device={name}, sector={sector}, latency={us}"
+                "latency warning, >{OUTLIER_US} microsec: device={name}, sector={sector}, \
+                 latency={us}"
             );
         }
     }

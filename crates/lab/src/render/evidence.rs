@@ -82,7 +82,8 @@ fn log_events(disk: &DiskRun, what: LogEvent, port: usize, up: f64) -> Vec<(f64,
                 say(format!("sd {port}:0:0:0: [{name}] {sense}"));
                 if done.failed {
                     say(format!(
-                        "critical medium error, dev {name}, sector {sector} op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2"
+                        "critical medium error, dev {name}, sector {sector} op 0x0:(READ) flags \
+                         0x80700 phys_seg 1 prio class 2"
                     ));
                 }
             }
@@ -94,7 +95,8 @@ fn log_events(disk: &DiskRun, what: LogEvent, port: usize, up: f64) -> Vec<(f64,
                 say(format!("ata{port}: hard resetting link"));
                 if done.failed {
                     say(format!(
-                        "I/O error, dev {name}, sector {sector} op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2"
+                        "I/O error, dev {name}, sector {sector} op 0x0:(READ) flags 0x80700 \
+                         phys_seg 1 prio class 2"
                     ));
                 }
             }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use iowhy_model::{Flags, Op};
 
 pub use heat::Heat;
-pub use writes::{Cliff, Shingles};
+pub(super) use writes::{Cliff, Shingles};
 
 use super::Chance;
 use crate::disk::{Cause, Disk, Request};

@@ -159,8 +159,16 @@ pub(super) const RECIPES: &[Recipe] = &[
         let truth = Truth::sound("insufficient").or(&["healthy", "layer.above", "load.saturated"]);
         let say = |at, text: &str| Trace::Log(at, text.to_string());
         alone(truth, disk, chance).leaves([
-            say(0.5, "device-mapper: thin: 253:1: reached low water mark for data device: sending event."),
-            say(1.0, "device-mapper: thin: 253:1: switching pool to out-of-data-space (queue IO) mode"),
+            say(
+                0.5,
+                "device-mapper: thin: 253:1: reached low water mark for data device: sending \
+                      event.",
+            ),
+            say(
+                1.0,
+                "device-mapper: thin: 253:1: switching pool to out-of-data-space (queue IO) \
+                      mode",
+            ),
             say(2.0, "Buffer I/O error on dev dm-2, logical block 5504, lost async page write"),
         ])
     }),

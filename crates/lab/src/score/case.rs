@@ -107,7 +107,7 @@ impl Weighed {
 
 /// The ledger of a finding on one line, each clause with the value and bound that it compared:
 /// `prior 0.200 prior of this verdict | clause +3.000 lost time (0.810 > 0.300) | ...`.
-pub fn ledger(finding: &Finding) -> String {
+pub(super) fn ledger(finding: &Finding) -> String {
     let steps = finding.belief().entries().iter();
     let steps = steps.map(|entry| {
         let compared = entry.step.compared();

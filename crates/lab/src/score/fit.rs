@@ -53,7 +53,8 @@ pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64
     };
     let mut out = format!(
         "# How often {what} was right: verdict, level, points x:y.\n\
-         # `lab score --fit {fit} --cases {cases} --seed {seed}` wrote this; the tables of docs/results/accuracy.md\n\
+         # `lab score --fit {fit} --cases {cases} --seed {seed}` wrote this; the tables of \
+         docs/results/accuracy.md\n\
          # are of another seed. Verdicts seen fewer than {FEWEST} times have the curve of all.\n"
     );
     for ((verdict, level), mut answers) in kinds {

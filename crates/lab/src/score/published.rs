@@ -311,7 +311,8 @@ pub fn pasted(collection: &Path) -> io::Result<Vec<PublishedCase>> {
 /// The table of captures, case by case, and its totals.
 pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     let mut out = format!(
-        "## {title}\n\n| case | cause | certainty | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
+        "## {title}\n\n| case | cause | certainty | expected | answer | confidence | device | read \
+         | grade | accuses wrongly |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     let reported: Vec<(&PublishedCase, Answer)> =
@@ -393,8 +394,10 @@ pub const GIVEN: [(&str, &[char]); 3] = [
 fn left_out(cases: &[PublishedCase]) -> String {
     let mut out = String::from(
         "## How often answers are right, leaving each capture out in turn\n\n\
-         | input | answers | right | estimate (r + 1) / (n + 2) | with one left out | mean confidence | squared error | \
-         with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+         | input | answers | right | estimate (r + 1) / (n + 2) | with one left out | mean \
+         confidence | squared error | \
+         with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | \
+         --- |\n",
     );
     let message: Vec<(char, f64, bool)> =
         cases.iter().filter_map(|case| case.reported().aloud()).collect();
@@ -439,7 +442,8 @@ fn notes(pasted: &[PublishedCase], kept: &[PublishedCase]) -> String {
         return String::new();
     }
     format!(
-        "Of the {} unread, {} are read in the layout of their tool in the tables above: here the collector \
+        "Of the {} unread, {} are read in the layout of their tool in the tables above: here the \
+         collector \
          noted only their values (`biosnoop lat_ms: 1.60 16.98 10.31`), which no tool prints.\n\n",
         unread.len(),
         unread.iter().filter(read).count()

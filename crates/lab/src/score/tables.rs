@@ -36,7 +36,8 @@ pub(super) fn totals(score: &Score) -> String {
     let (accused, well) = score.accused(None);
     let _ = writeln!(
         out,
-        "{accused} of {well} captures of healthy disks accuse a disk at 0.6 or more: {:.1} per 1000",
+        "{accused} of {well} captures of healthy disks accuse a disk at 0.6 or more: {:.1} per \
+         1000",
         per_thousand(accused, well)
     );
     out

@@ -63,7 +63,8 @@ pub fn answer(scenario: &WrittenScenario, seed: u64) -> Result<WrittenAnswer, St
 /// As [`answer`].
 pub fn written_table(runs: u64, seed: u64) -> Result<String, String> {
     let mut out = String::from(
-        "| scenario | expected | right | instead | healthy disks accused |\n|---|---|--:|---|--:|\n",
+        "| scenario | expected | right | instead | healthy disks accused \
+         |\n|---|---|--:|---|--:|\n",
     );
     let (mut all, mut all_right, mut all_accused) = (0, 0, 0);
     for scenario in written()? {

@@ -316,7 +316,8 @@ pub fn tables(blamed: &[BlameCase]) -> String {
         };
         let _ = writeln!(
             out,
-            "## {whose}; {what}: macro-F1 {:.3}, HEALTHY as a headline over {:.1} % of faulty devices\n",
+            "## {whose}; {what}: macro-F1 {:.3}, HEALTHY as a headline over {:.1} % of faulty \
+             devices\n",
             macro_f1(blamed, world, shown),
             100.0 * cleared_wrongly(blamed, world, shown)
         );

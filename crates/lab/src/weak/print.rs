@@ -70,10 +70,13 @@ pub fn iostat(ios: &[Io], disk: &str) -> String {
             out,
             "\navg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           1.20    0.00    \
              0.90    5.00    0.00   92.90\n\nDevice            r/s     rkB/s   rrqm/s  %rrqm \
-             r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s  \
+             r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     \
+             dkB/s  \
              drqm/s  %drqm d_await dareq-sz     f/s f_await  aqu-sz  %util\n{disk:<12} {r:>8.2} \
-             {rkb:>9.2}     0.00   0.00 {rwait:>7.2} {rsize:>8.2} {w:>7.2} {wkb:>9.2}     0.00   0.00 \
-             {wwait:>7.2} {wsize:>8.2}    0.00      0.00     0.00   0.00    0.00     0.00    0.00    \
+             {rkb:>9.2}     0.00   0.00 {rwait:>7.2} {rsize:>8.2} {w:>7.2} {wkb:>9.2}     0.00   \
+             0.00 \
+             {wwait:>7.2} {wsize:>8.2}    0.00      0.00     0.00   0.00    0.00     0.00    \
+             0.00    \
              0.00 {queue:>7.2} {:>6.2}\n",
             busy / 10.0
         );
@@ -97,7 +100,8 @@ pub fn biolatency(ios: &[Io], disk: &str, command: bool) -> String {
         false => (String::new(), "^C\n"),
     };
     let mut out = format!(
-        "{above}Tracing block device I/O... Hit Ctrl-C to end.\n{interrupt}\ndisk = {disk}\n     usecs               : \
+        "{above}Tracing block device I/O... Hit Ctrl-C to end.\n{interrupt}\ndisk = {disk}\n     \
+         usecs               : \
          count     distribution\n"
     );
     for (bucket, count) in counts.iter().enumerate() {

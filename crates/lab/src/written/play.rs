@@ -96,7 +96,8 @@ fn play(
 fn lines(seen: &[(String, Request, Service)], begun: u64, end: u64) -> String {
     let mut out = format!(
         "{{\"schema\":\"iowhy.source/1\",\"format\":\"block-trace\",\"input\":\"simulated\",\"lines\":null,\
-         \"level\":\"D\",\"level_words\":\"request trace\",\"sampling\":\"traced\",\"sees_queue\":true,\
+         \"level\":\"D\",\"level_words\":\"request \
+         trace\",\"sampling\":\"traced\",\"sees_queue\":true,\
          \"resolution_ns\":1,\"watched_ns\":{},\"host\":null,\"records\":{},\"folded\":0,\"skipped\":0,\
          \"lost\":0,\"losses\":[],\"notes\":[]}}\n",
         end - begun,

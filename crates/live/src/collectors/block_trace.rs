@@ -82,7 +82,7 @@ use crate::watch_list::WatchList;
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "block-trace";
+pub(super) const NAME: &str = "block-trace";
 
 /// The note on devices whose events are sampled.
 const THINNED: &str = "on busy devices, only slow I/Os and a sample of the others, each with its \

@@ -39,7 +39,7 @@ use crate::rights::Rights;
 use crate::{Collector, Error, clock, devices};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "dirty-pauses";
+pub(super) const NAME: &str = "dirty-pauses";
 
 /// The compiled `bpf/dirty_pauses.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/dirty_pauses.bpf.o"));

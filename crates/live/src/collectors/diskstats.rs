@@ -29,7 +29,7 @@ use iowhy_read::diskstats::{Change, Counters, between, parse_line, parse_stat};
 use crate::{Collector, Error, clock, devices, foreign_files};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "diskstats";
+pub(super) const NAME: &str = "diskstats";
 
 const PROC: &str = "/proc/diskstats";
 const SYS: &str = "/sys";

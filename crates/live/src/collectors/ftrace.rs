@@ -33,7 +33,7 @@ use iowhy_read::{LINE_LIMIT, Reader};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "ftrace";
+pub(super) const NAME: &str = "ftrace";
 
 /// Where tracefs is mounted, the newer place first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];

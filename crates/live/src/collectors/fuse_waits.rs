@@ -33,7 +33,7 @@ use crate::waiting_tasks::{WaitingTask, waiting_tasks};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "fuse-waits";
+pub(super) const NAME: &str = "fuse-waits";
 
 const CONNECTIONS: &str = "sys/fs/fuse/connections";
 /// Where a task waits for the reply to a request that it sent itself (fs/fuse/dev.c).

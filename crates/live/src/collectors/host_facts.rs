@@ -32,7 +32,7 @@ use crate::sysfs::{self, Sensor};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "host-facts";
+pub(super) const NAME: &str = "host-facts";
 
 /// Bytes read of any one file, and control groups looked at: more is not useful.
 const LARGEST: u64 = 1 << 20;

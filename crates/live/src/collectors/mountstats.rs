@@ -35,7 +35,7 @@ use crate::waiting_tasks::{WaitingTask, waiting_tasks};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "mountstats";
+pub(super) const NAME: &str = "mountstats";
 
 const PATH: &str = "proc/self/mountstats";
 

@@ -41,7 +41,7 @@ use crate::rights::Rights;
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "syscalls";
+pub(super) const NAME: &str = "syscalls";
 
 /// The compiled `bpf/syscalls.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o"));

@@ -35,7 +35,7 @@ use crate::rights::Rights;
 use crate::{Collector, Error, clock, symbols};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "uprobe";
+pub(super) const NAME: &str = "uprobe";
 
 /// The compiled `bpf/uprobe.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/uprobe.bpf.o"));

@@ -50,7 +50,7 @@ use crate::user_frames::UserFrames;
 use crate::{Collector, Error, clock, devices};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "waits";
+pub(super) const NAME: &str = "waits";
 
 /// The compiled `bpf/waits.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.bpf.o"));

@@ -13,7 +13,7 @@ use super::filter::{ALLOWED, Case, Cases, ENDED, MISSING, Test, assembled};
 
 /// The role of a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Role {
+pub(super) enum Role {
     /// Reads captures and writes to stdout.
     Reader,
     /// Reads captures and writes files.

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, missing_docs)]
 
-pub mod slow_mount;
+pub(crate) mod slow_mount;
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -21,7 +21,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const NUMBERS: u32 = 96;
 
 /// A loop device over a sparse file; detached and deleted when dropped, also by a failing test.
-pub struct Loop {
+pub(crate) struct Loop {
     pub name: String,
     pub path: String,
     pub number: (u32, u32),
@@ -36,19 +36,19 @@ pub struct Loop {
 
 impl Loop {
     /// A device of that many MiB over a file in /tmp, or in a private tmpfs of `tmpfs_mib`.
-    pub fn new(mib: u64, tmpfs_mib: Option<u64>) -> Loop {
+    pub(crate) fn new(mib: u64, tmpfs_mib: Option<u64>) -> Loop {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(|failed| failed.into_inner());
         Loop::made(mib, tmpfs_mib, Some(turn))
     }
 
     /// A device of that many MiB for a test that mostly waits: others may load the machine
     /// meanwhile.
-    pub fn beside_others(mib: u64) -> Loop {
+    pub(crate) fn beside_others(mib: u64) -> Loop {
         Loop::made(mib, None, None)
     }
 
     /// One more in the same test.
-    pub fn another(&self, mib: u64) -> Loop {
+    pub(crate) fn another(&self, mib: u64) -> Loop {
         Loop::beside_others(mib)
     }
 
@@ -66,7 +66,7 @@ impl Loop {
     }
 
     /// A device over a new file of `mib` MiB, through the page cache if it is `mounted`.
-    pub fn over(
+    pub(crate) fn over(
         file: PathBuf,
         mib: u64,
         mounted: Option<PathBuf>,
@@ -87,13 +87,13 @@ impl Loop {
     }
 
     /// Removes it early.
-    pub fn detach(&self) {
+    pub(crate) fn detach(&self) {
         self.gone.store(true, Ordering::Relaxed);
         run("losetup", &["-d", &self.path]);
     }
 
     /// Its counters: reads, writes, discards, flushes completed.
-    pub fn counters(&self) -> [u64; 4] {
+    pub(crate) fn counters(&self) -> [u64; 4] {
         let text = std::fs::read_to_string(format!("/sys/block/{}/stat", self.name)).expect("stat");
         let fields: Vec<u64> =
             text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
@@ -102,7 +102,7 @@ impl Loop {
     }
 
     /// Waits until nothing is in flight: the kernel counts after its last tracepoint.
-    pub fn settle(&self) {
+    pub(crate) fn settle(&self) {
         for _ in 0..1000 {
             let text = std::fs::read_to_string(format!("/sys/block/{}/inflight", self.name));
             if text.expect("inflight").split_whitespace().all(|word| word == "0") {
@@ -114,7 +114,7 @@ impl Loop {
     }
 
     /// Runs fio on it and returns what it printed.
-    pub fn fio(&self, arguments: &[&str]) -> String {
+    pub(crate) fn fio(&self, arguments: &[&str]) -> String {
         let mut all = vec!["--name=load", "--filename", &self.path, "--direct=1", "--bs=4k"];
         all.extend(["--randrepeat=1", "--norandommap", "--output-format=terse"]);
         all.extend(arguments);
@@ -122,7 +122,7 @@ impl Loop {
     }
 
     /// Runs fio on it until the guard is dropped; its first requests have completed.
-    pub fn under_load(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn under_load(&self, arguments: &[&str]) -> Running {
         let place = format!("--filename={}", self.path);
         let mut all = vec!["--name=load", &place, "--direct=1", "--bs=4k", "--output-format=terse"];
         // One process; the load ends with it.
@@ -134,7 +134,7 @@ impl Loop {
     }
 
     /// Waits until a program that was started does I/O on it. On a busy machine that takes seconds.
-    pub fn worked_on_by(&self, program: Child) -> Running {
+    pub(crate) fn worked_on_by(&self, program: Child) -> Running {
         let program = Running(program);
         let before = self.counters();
         let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
@@ -146,7 +146,7 @@ impl Loop {
     }
 
     /// Fills it through the page cache; returns whether everything was written.
-    pub fn fill(&self) -> bool {
+    pub(crate) fn fill(&self) -> bool {
         let to = format!("of={}", self.path);
         let mut dd = Command::new("dd");
         dd.args(["if=/dev/zero", &to, "bs=1M", "conv=fsync"]).stderr(Stdio::null());
@@ -154,13 +154,13 @@ impl Loop {
     }
 
     /// A tracer of this device alone.
-    pub fn options(&self, mode: TraceMode) -> TraceOptions {
+    pub(crate) fn options(&self, mode: TraceMode) -> TraceOptions {
         TraceOptions { devices: vec![self.number], ..TraceOptions::new(mode) }
     }
 }
 
 /// A program that is killed with its guard.
-pub struct Running(pub Child);
+pub(crate) struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -215,7 +215,7 @@ fn partitions(disk: &str) -> Vec<String> {
 }
 
 /// Runs a program to its end; it must succeed.
-pub fn run(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } =
         Command::new(program).args(arguments).output().expect(program);
     let reported = String::from_utf8_lossy(&stderr);
@@ -225,12 +225,12 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
 
 /// Copies a program, in a process of its own: a descriptor that writes to it, inherited for a
 /// moment by a child that another thread starts, would keep it from being run (ETXTBSY).
-pub fn copy_program(from: &str, to: &std::path::Path) {
+pub(crate) fn copy_program(from: &str, to: &std::path::Path) {
     run("cp", &[from, &to.display().to_string()]);
 }
 
 /// Waits for something; fails after so many seconds.
-pub fn until<T>(seconds: u64, what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(seconds: u64, what: &str, mut done: impl FnMut() -> Option<T>) -> T {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
     loop {
         match done() {
@@ -242,7 +242,7 @@ pub fn until<T>(seconds: u64, what: &str, mut done: impl FnMut() -> Option<T>) -
 }
 
 /// Waits until the child watches: once its programs are attached it gives up its rights.
-pub fn until_attached(child: &std::process::Child) {
+pub(crate) fn until_attached(child: &std::process::Child) {
     let rights = |pid: &str| {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.lines().find(|line| line.starts_with("CapEff")).map(str::to_string)
@@ -271,7 +271,7 @@ fn examined() -> Option<String> {
 }
 
 /// Whether the kernel tests can run here; prints what is missing if not.
-pub fn can_run(programs: &[&str]) -> bool {
+pub(crate) fn can_run(programs: &[&str]) -> bool {
     // Once for all tests: it loads programs, and one of the tests counts them.
     if let Some(missing) = EXAMINED.get_or_init(examined) {
         println!("skipped: needs root and eBPF ({missing})");
@@ -292,7 +292,7 @@ pub fn can_run(programs: &[&str]) -> bool {
 }
 
 /// Traces while `load` runs, polling every 20 ms; returns what was recorded and the tracer.
-pub fn trace(
+pub(crate) fn trace(
     options: TraceOptions,
     budget: usize,
     load: impl FnOnce() + Send,
@@ -313,7 +313,7 @@ pub fn trace(
 }
 
 /// BPF programs and links this process holds open.
-pub fn bpf_descriptors() -> (usize, usize) {
+pub(crate) fn bpf_descriptors() -> (usize, usize) {
     let open = std::fs::read_dir("/proc/self/fd").expect("own descriptors");
     let targets: Vec<String> = open
         .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
@@ -324,7 +324,7 @@ pub fn bpf_descriptors() -> (usize, usize) {
 }
 
 /// Nanoseconds and runs of all BPF programs that a process has open, by kernel.bpf_stats_enabled.
-pub fn bpf_statistics(pid: u32) -> (u64, u64) {
+pub(crate) fn bpf_statistics(pid: u32) -> (u64, u64) {
     let folder = format!("/proc/{pid}/fdinfo");
     let open = std::fs::read_dir(folder).expect("its descriptors");
     let mut sum = (0, 0);

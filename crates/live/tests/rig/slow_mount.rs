@@ -74,7 +74,7 @@ print("ready", flush=True)
 "#;
 
 /// Unmounted with its guard, even while calls wait for it.
-pub struct SlowMount {
+pub(crate) struct SlowMount {
     pub folder: PathBuf,
     server: Child,
 }
@@ -82,7 +82,7 @@ pub struct SlowMount {
 impl SlowMount {
     /// One whose server takes this long for each read, write and fsync, with files of that many
     /// MiB.
-    pub fn new(delay_s: f64, mib: u64) -> SlowMount {
+    pub(crate) fn new(delay_s: f64, mib: u64) -> SlowMount {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let name = format!("iowhy-slow-{}-{count}", std::process::id());
         let folder = std::env::temp_dir().join(name);
@@ -100,17 +100,17 @@ impl SlowMount {
     }
 
     /// A file in it: `file`, or `hang`, whose requests are not answered.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
     /// The process of its server.
-    pub fn server(&self) -> u32 {
+    pub(crate) fn server(&self) -> u32 {
         self.server.id()
     }
 
     /// Lets the server answer the hung requests.
-    pub fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         if let Some(mut input) = self.server.stdin.take() {
             let _ = input.flush();
         }

@@ -66,7 +66,7 @@ const NAMES: [(&str, Option<CommandKind>); 30] = [
 ];
 
 /// The purpose of the command in a message; `None` if it names none, or one of another kind.
-pub fn command(message: &str) -> Option<CommandKind> {
+pub(super) fn command(message: &str) -> Option<CommandKind> {
     let after = |mark: &str| message.split_once(mark).map(|(_, rest)| rest);
     if let Some(rest) = after("CDB: ").or_else(|| message.strip_prefix("cdb[0]=")) {
         return of_scsi(rest);
@@ -198,15 +198,19 @@ mod tests {
                 DISCARD,
                 &[
                     "sd 6:0:4:0: [sdg] tag#2762 CDB: opcode=0x42 42 00 00 00 00 00 00 00 18 00",
-                    "sd 6:0:4:0: [sdg] tag#2762 CDB: Unmap/Read sub-channel 42 00 00 00 00 00 00 00 18 00",
+                    "sd 6:0:4:0: [sdg] tag#2762 CDB: Unmap/Read sub-channel 42 00 00 00 00 00 00 \
+                     00 18 00",
                     "sd 6:0:4:0: [sdg] CDB: Unmap",
                     "cdb[0]=0x42: 42 00 00 00 00 00 00 00 18 00",
-                    "sd 6:0:4:0: [sdg] CDB: Write same(16) 93 08 00 00 00 00 00 00 00 00 00 40 00 00 00 00",
+                    "sd 6:0:4:0: [sdg] CDB: Write same(16) 93 08 00 00 00 00 00 00 00 00 00 40 00 \
+                     00 00 00",
                     "ata3.00: failed command: DATA SET MANAGEMENT",
                     "ata3.00: cmd 06/01:01:00:00:00/00:00:00:00:00/a0 tag 0 dma 512 out",
                     "ata3.00: cmd 64/01:00:00:00:00/00:00:00:00:00/a0 tag 4 ncq dma 512 out",
-                    "(ada2:ahcich3:0:0:0): DATA_SET_MANAGEMENT. ACB: 06 01 00 00 00 40 00 00 00 00 01 00",
-                    "I/O error, dev sdg, sector 8 op 0x3:(DISCARD) flags 0x0 phys_seg 1 prio class 2",
+                    "(ada2:ahcich3:0:0:0): DATA_SET_MANAGEMENT. ACB: 06 01 00 00 00 40 00 00 00 00 \
+                     01 00",
+                    "I/O error, dev sdg, sector 8 op 0x3:(DISCARD) flags 0x0 phys_seg 1 prio class \
+                     2",
                     "nvme nvme0: I/O tag 27 (001b) opcode 0x9 (I/O Cmd) QID 3 timeout, aborting",
                     "nvme nvme0: I/O 27 (Dataset Management) QID 3 timeout, aborting",
                 ][..],
@@ -217,7 +221,8 @@ mod tests {
                     "sd 2:0:0:0: [sdd] tag#3 CDB: Read(10) 28 00 1a 2b 3c 40 00 00 08 00",
                     "sd 2:0:0:0: [sdd] CDB: Read(10): 28 00 1a 2b 3c 40 00 00 08 00",
                     "sd 2:0:0:0: [sdd] tag#3 CDB: opcode=0x28 28 00 1a 2b 3c 40 00 00 08 00",
-                    "scsi1:0:0:2: Attempting to queue an ABORT message:CDB: 0x28 0x0 0x1a 0x2b 0x3c 0x40",
+                    "scsi1:0:0:2: Attempting to queue an ABORT message:CDB: 0x28 0x0 0x1a 0x2b \
+                     0x3c 0x40",
                     "ata1.00: failed command: READ FPDMA QUEUED",
                     "ata1.00: cmd 60/00:08:e8:d7:6a/01:00:03:00:00/40 tag 1 ncq 131072 in",
                     "nvme nvme0: I/O tag 27 (001b) opcode 0x2 (I/O Cmd) QID 3 timeout, aborting",
@@ -237,25 +242,32 @@ mod tests {
             (
                 Some(C::Query),
                 &[
-                    "sd 1:0:9:0: [sdn] tag#2384 CDB: opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 00 40 e5 00",
-                    "sd 1:0:2:0: [sdc] CDB: ATA command pass through(16) 85 08 0e 00 d5 00 01 00 e0 00 4f 00 c2 00 b0 00",
-                    "sd 1:0:2:0: [sdc] CDB: ATA command pass through(12)/Blank a1 80 00 00 02 00 00 00 00 ec 00 00",
+                    "sd 1:0:9:0: [sdn] tag#2384 CDB: opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 \
+                     00 00 40 e5 00",
+                    "sd 1:0:2:0: [sdc] CDB: ATA command pass through(16) 85 08 0e 00 d5 00 01 00 \
+                     e0 00 4f 00 c2 00 b0 00",
+                    "sd 1:0:2:0: [sdc] CDB: ATA command pass through(12)/Blank a1 80 00 00 02 00 \
+                     00 00 00 ec 00 00",
                     "sd 1:0:2:0: [sdc] CDB: ATA command pass through(16) 85 06",
                     "sd 1:0:2:0: [sdc] CDB: Test Unit Ready: 00 00 00 00 00 00",
                     "sd 1:0:2:0: [sdc] CDB: opcode=0x0 00 00 00 00 00 00",
                     "sd 1:0:2:0: [sdc] CDB: Log Sense 4d 00 40 00 00 00 00 00 04 00",
-                    "scsi1:0:0:2: Attempting to queue a TARGET RESET message:CDB: 0x0 0x0 0x0 0x0 0x0 0x0",
+                    "scsi1:0:0:2: Attempting to queue a TARGET RESET message:CDB: 0x0 0x0 0x0 0x0 \
+                     0x0 0x0",
                     "ata1.00: failed command: SMART",
                     "ata1.00: failed command: READ LOG DMA EXT",
                     "ata1.00: cmd b0/d0:01:00:4f:c2/00:00:00:00:00/00 tag 16 pio 512 in",
-                    "nvme nvme0: I/O tag 12 (100c) opcode 0x2 (Admin Cmd) QID 0 timeout, completion polled",
+                    "nvme nvme0: I/O tag 12 (100c) opcode 0x2 (Admin Cmd) QID 0 timeout, \
+                     completion polled",
                 ],
             ),
             (
                 WRITE,
                 &[
-                    "sd 2:0:0:0: [sdd] tag#3 CDB: opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 00 40 35 00",
-                    "sd 2:0:0:0: [sdd] tag#3 CDB: Write same(16) 93 00 00 00 00 00 00 00 00 00 00 40 00 00 00 00",
+                    "sd 2:0:0:0: [sdd] tag#3 CDB: opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 \
+                     00 40 35 00",
+                    "sd 2:0:0:0: [sdd] tag#3 CDB: Write same(16) 93 00 00 00 00 00 00 00 00 00 00 \
+                     40 00 00 00 00",
                     "I/O error, dev sdb, sector 314643672 op 0x1:(WRITE) flags 0x800 phys_seg 1",
                     "nvme nvme0: I/O 27 QID 3 timeout, aborting req_op:WRITE(1) size:4096",
                 ],
@@ -267,7 +279,8 @@ mod tests {
                     "sd 0:0:0:0: [sda] tag#15 CDB: Start/Stop Unit 1b 00 00 00 01 00",
                     "nvme nvme0: I/O 27 QID 3 timeout, aborting",
                     "ata1.00: qc timeout (cmd 0xec)",
-                    "sd 0:0:0:0: [sda] tag#15 CDB: opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 00 40 92 00",
+                    "sd 0:0:0:0: [sda] tag#15 CDB: opcode=0x85 85 06 20 00 00 00 00 00 00 00 00 00 \
+                     00 40 92 00",
                     "sd 2:0:0:0: [sdc] CDB:",
                     "cmd ",
                     "CDB: ",

@@ -76,7 +76,8 @@ keys {
     CACHE_WRITE_HITS "cache.write_hits" Percent "writes taken by the cache in front of a disk";
     CAPTURE_FORMAT "capture.format" Text "format or collector that is the source of a capture";
     CEPH_BLOCKED "ceph.blocked" Count "maximum number of blocked requests of an OSD";
-    CEPH_BLOCKED_TIME "ceph.blocked_time" Seconds "longest time that a request of an OSD was blocked";
+    CEPH_BLOCKED_TIME "ceph.blocked_time" Seconds "longest time that a request of an OSD was \
+                                                   blocked";
     CEPH_COMMIT "ceph.commit" Microseconds "mean commit latency of an OSD";
     CEPH_SCRUB_ERRORS "ceph.scrub_errors" Count "errors found in copies by a scrub";
     CEPH_SLOW_STORES "ceph.slow_stores" Count "OSDs whose store reported slow operations";
@@ -88,7 +89,8 @@ keys {
     CGROUP_MAX_WIOPS "cgroup.io.max.wiops" PerSecond "limit of writes per second";
     CHECKPOINT_COUNT "checkpoint.count" Count "checkpoints of a database";
     CHECKPOINT_FORCED "checkpoint.forced" Count "checkpoints triggered by the volume of changes";
-    CHECKPOINT_INTERVAL "checkpoint.interval" Seconds "time between checkpoints reported as too frequent";
+    CHECKPOINT_INTERVAL "checkpoint.interval" Seconds "time between checkpoints reported as too \
+                                                       frequent";
     CHECKPOINT_STARTS "checkpoint.starts" Count "checkpoints with a known reason";
     CHECKPOINT_SYNC "checkpoint.sync" Seconds "time of file flushes by checkpoints";
     CHECKPOINT_TOTAL "checkpoint.total" Seconds "duration of checkpoints";
@@ -96,7 +98,8 @@ keys {
                                                        since 1970";
     CLOCK_PRINTED "clock.printed_ns" Nanoseconds "time printed for the zero of the clock, in the \
                                                   input's time zone, since 1970 or since midnight";
-    CLOCK_OFFSET "clock.realtime_offset_ns" Nanoseconds "time of day at the zero of the clock, since 1970";
+    CLOCK_OFFSET "clock.realtime_offset_ns" Nanoseconds "time of day at the zero of the clock, \
+                                                         since 1970";
     CLUSTER_INACTIVE "cluster.inactive" Percent "inactive placement groups of a cluster";
     CLUSTER_DEGRADED "cluster.objects.degraded" Percent "degraded objects of a cluster";
     CLUSTER_OSDS_DOWN "cluster.osds.down" Count "daemons of a cluster that are down";
@@ -105,12 +108,14 @@ keys {
     COMMIT_SLOWEST "commit.slowest" Microseconds "duration of the slowest commit";
     COMMIT_TIME "commit.time" Microseconds "mean duration of a commit";
     COMPACTION_PENDING "compaction.pending" Count "compactions a database has to do";
-    CONTROLLER_BATTERY "controller.battery" Text "state of the battery of a RAID controller's cache";
+    CONTROLLER_BATTERY "controller.battery" Text "state of the battery of a RAID controller's \
+                                                  cache";
     CONTROLLER_CACHE "controller.cache" Text "state of a RAID controller's cache";
     CONTROLLER_STATE "controller.state" Text "state of a RAID controller";
     COUNTERS_SINCE "counters.since" Text "start of the counters of a listing, if not the present";
     CPUS_STUCK "cpus.stuck" Count "times a CPU ran one task for 20 s or longer (soft lockup)";
-    DATABASE_LATCH_WAIT "database.latch_wait" ProcessTime "longest wait of a database's thread for a \
+    DATABASE_LATCH_WAIT "database.latch_wait" ProcessTime "longest wait of a database's thread for \
+                                                           a \
                                                           lock inside it";
     DATABASE_WAIT_TIME "database.wait_time" Seconds "time that sessions of a database waited or \
                                                      computed, idle waits left out";
@@ -146,13 +151,15 @@ keys {
     DEVICE_IO_TIMEOUTS "device.timeouts" Text "command timeouts counted by the SCSI layer";
     DEVICE_TRANSPORT "device.transport" Text "bus of the device";
     DEVICE_UNNAMED "device.unnamed" Flag "whether the drive is unnamed in the listing";
-    DISKS_STUCK "disks.stuck" Count "intervals in which CPUs waited for I/O and nothing was read or \
+    DISKS_STUCK "disks.stuck" Count "intervals in which CPUs waited for I/O and nothing was read \
+                                     or \
                                      written";
     DM_NAME "dm.name" Text "name in the device mapper";
     DM_UUID "dm.uuid" Text "UUID in the device mapper";
     DRBD_CONNECTION "drbd.connection" Text "connection of a replicated volume to its peer";
     DRBD_LOCAL "drbd.local" Count "open requests of a replicated volume to its local disk";
-    DRBD_PEER "drbd.peer" Count "requests and replies open between a replicated volume and its peer";
+    DRBD_PEER "drbd.peer" Count "requests and replies open between a replicated volume and its \
+                                 peer";
     DRIVE_PIO "drive.pio" Flag "whether the drive transfers data without DMA";
     DRIVE_WRITE_CACHE "drive.write_cache" WriteCache "write cache as reported by the drive";
     ETCD_LATE_HEARTBEATS "etcd.late_heartbeats" Count "late heartbeats of etcd";
@@ -177,7 +184,8 @@ keys {
     IO_SLOWEST_LEAST "io.slowest.least" Seconds "lower bound of the slowest request";
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput divided by rate times size, in the \
                                                     rows of a device";
-    JVM_GC_SHARE "jvm.gc_share" Percent "largest share of a span that a Java program spent in garbage \
+    JVM_GC_SHARE "jvm.gc_share" Percent "largest share of a span that a Java program spent in \
+                                         garbage \
                                         collection";
     JVM_GC_TIME "jvm.gc_time" Seconds "time that a Java program reports it spent in garbage \
                                        collection";
@@ -212,7 +220,8 @@ keys {
     OUTLIER_SECTOR "outlier.sector" Count "first sector of that I/O";
     OUTLIER_THRESHOLD "outlier.threshold" Microseconds "latency threshold for reporting an I/O";
     PARTITION_DISK "partition.disk" Text "disk of a partition";
-    PARTITION_FIRST_SECTOR "partition.first_sector" Count "first sector of a partition, in units of 512 bytes";
+    PARTITION_FIRST_SECTOR "partition.first_sector" Count "first sector of a partition, in units \
+                                                           of 512 bytes";
     PARTITION_SECTORS "partition.sectors" Count "size of a partition in sectors of 512 bytes";
     PARTITION_START "partition.start" Bytes "offset of a partition with data on its disk";
     PATH_STATE "path.state" Text "state of a failed path";
@@ -240,7 +249,8 @@ keys {
                                                              revolutions";
     PROBE_RPM "probe.rpm" Number "spindle speed measured by a probe, revolutions per minute";
     PROCESS_CPU "process.cpu" ProcessShare "largest CPU time of a task, share of one CPU";
-    PROCESS_IO_DELAY "process.io_delay" ProcessTime "longest wait of a process for block I/O in a report";
+    PROCESS_IO_DELAY "process.io_delay" ProcessTime "longest wait of a process for block I/O in a \
+                                                     report";
     PROCESS_IO_WAIT "process.io_wait" ProcessShare "largest share of its time a task waited for \
                                                     I/O";
     PROCESS_READS "process.reads" ProcessRate "mean read throughput of a process";
@@ -261,7 +271,8 @@ keys {
     QUEUE_WRITE_CACHE "queue.write_cache" Text "write cache";
     QUEUE_ZONED "queue.zoned" Text "zone model";
     READ_PENDING "read.pending" Count "reads a program waits for";
-    REPLICA_SLOW "replica.slow" Count "waits for another server of a replica that were over a limit";
+    REPLICA_SLOW "replica.slow" Count "waits for another server of a replica that were over a \
+                                       limit";
     REPLICA_SLOWEST "replica.slowest" Microseconds "longest wait for another server of a replica";
     RPC_CALLS "rpc.calls" Count "calls of the client of file servers";
     RPC_REPEATED "rpc.repeated" Count "requests to a file server that were sent again";
@@ -280,7 +291,8 @@ keys {
     SMART_AT "smart.at" Date "time of the SMART reading";
     SMART_CELSIUS "smart.celsius" Celsius "temperature of the drive";
     SMART_CELSIUS_WARNING "smart.celsius.warning" Celsius "warning temperature of the drive";
-    SMART_ERROR_LOG_HOURS "smart.error_log.hours" Hours "power-on time at the last error in the drive's log";
+    SMART_ERROR_LOG_HOURS "smart.error_log.hours" Hours "power-on time at the last error in the \
+                                                         drive's log";
     SMART_ERROR_LOG_ICRC "smart.error_log.icrc" Count "link errors in the drive's log";
     SMART_ERROR_LOG_UNC "smart.error_log.unc" Count "unreadable sectors in the drive's log";
     SMART_ERRORS "smart.errors" Count "errors in the drive's log";
@@ -298,7 +310,8 @@ keys {
                                                                                          threshold \
                                                                                          for spare \
                                                                                          blocks";
-    SMART_NVME_ERROR_LOG_MEDIA "smart.nvme.error_log.media" Count "media errors in the NVMe error log";
+    SMART_NVME_ERROR_LOG_MEDIA "smart.nvme.error_log.media" Count "media errors in the NVMe error \
+         log";
     SMART_NVME_PERCENTAGE_USED "smart.nvme.percentage_used" Percent "endurance used";
     SMART_NVME_TEMPERATURE "smart.nvme.temperature" Celsius "temperature of the drive";
     SMART_PASSED "smart.passed" Flag "health as reported by the drive";
@@ -330,11 +343,13 @@ keys {
     TASKS_HUNG_FOR_IO "tasks.hung_for_io" Count "tasks that hung in a wait for I/O";
     TASKS_HUNG_IN_RECLAIM "tasks.hung_in_reclaim" Count "tasks that hung during memory reclaim";
     TASKS_KSWAPD "tasks.kswapd" Percent "maximum CPU share of memory reclaim";
-    TASKS_OUT_OF_MEMORY "tasks.out_of_memory" Count "processes that the kernel ended because memory \
+    TASKS_OUT_OF_MEMORY "tasks.out_of_memory" Count "processes that the kernel ended because \
+                                                     memory \
                                                      ran out";
     TASKS_RETRY_MEMORY "tasks.retry_memory" Count "allocations that a file system tried a hundred \
                                                    times";
-    TASKS_STALLED_FOR_MEMORY "tasks.stalled_for_memory" Count "allocations that took ten seconds and \
+    TASKS_STALLED_FOR_MEMORY "tasks.stalled_for_memory" Count "allocations that took ten seconds \
+         and \
                                                                more";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests in flight at the end of the capture";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
@@ -343,7 +358,8 @@ keys {
     WRITE_PENDING "write.pending" Count "writes a program waits for";
     WRITE_TEST_N "write_test.n" Count "writes";
     WRITE_TEST_SIZE "write_test.size" Bytes "bytes of a write";
-    WRITE_TEST_THROUGHPUT_PRINTED "write_test.throughput_printed" Text "throughput as the test printed it";
+    WRITE_TEST_THROUGHPUT_PRINTED "write_test.throughput_printed" Text "throughput as the test \
+         printed it";
     WRITE_TEST_TOOK "write_test.took" Seconds "time of all writes";
     WRITEBACK_DIRTY "writeback.dirty" Bytes "dirty pages and pages under write-back";
     WRITEBACK_LIMIT "writeback.limit" Bytes "dirty page limit (`nr_dirty_threshold`)";
@@ -356,7 +372,8 @@ families {
     CONTAINER "container.*" Text "name of a container";
     CPU_MAX "cpu.*.max" Percent "maximum share of CPU time";
     CPU_MEAN "cpu.*.mean" Percent "mean share of CPU time";
-    DATABASE_WAIT_SHARE "database.wait_share.*" ProcessShare "share of a database's waiting by what \
+    DATABASE_WAIT_SHARE "database.wait_share.*" ProcessShare "share of a database's waiting by \
+         what \
                                                               it waits for, and its largest event";
     DISK_READ "disk.read.*" BytesPerSecond "read throughput of a disk whose requests are unknown, \
                                             mean or maximum";
@@ -387,10 +404,14 @@ families {
     PCI_ERRORS "pci.errors.*" Flag "whether such errors of a PCI function occurred";
     PHY "phy.*" Count "counter of a SAS phy";
     POD "pod.*" Text "namespace and name of a pod";
-    PRESSURE_AVG10 "pressure.*.avg10" Percent "share of the last 10 s in which tasks waited for a resource";
-    PRESSURE_AVG300 "pressure.*.avg300" Percent "share of the last 300 s in which tasks waited for a resource";
-    PRESSURE_AVG60 "pressure.*.avg60" Percent "share of the last 60 s in which tasks waited for a resource";
-    PRESSURE_TOTAL "pressure.*.total" Microseconds "time since boot in which tasks waited for a resource";
+    PRESSURE_AVG10 "pressure.*.avg10" Percent "share of the last 10 s in which tasks waited for a \
+                                               resource";
+    PRESSURE_AVG300 "pressure.*.avg300" Percent "share of the last 300 s in which tasks waited for \
+                                                 a resource";
+    PRESSURE_AVG60 "pressure.*.avg60" Percent "share of the last 60 s in which tasks waited for a \
+                                               resource";
+    PRESSURE_TOTAL "pressure.*.total" Microseconds "time since boot in which tasks waited for a \
+                                                    resource";
     RECORDER "recorder.*" Any "fact reported by the flight recorder";
     RPC_OP_CALLS "rpc.op.calls.*" Count "calls of one operation of a file server's client";
     RPC_OP_QUEUE "rpc.op.queue.*" Nanoseconds "mean time of an operation in the client's queue";
@@ -404,15 +425,18 @@ families {
     SMART_NVME_SENSOR "smart.nvme.sensor.*" Celsius "temperature of one sensor";
     SMART_RAW "smart.raw.*" Count "raw value of a SMART attribute";
     SMART_SATA_PHY "smart.sataphy.*" Count "counter of the SATA link";
-    SMART_SLOW "smart.slow.*" Count "commands that the drive counted as slow, by the limit at which \
+    SMART_SLOW "smart.slow.*" Count "commands that the drive counted as slow, by the limit at \
+                                     which \
                                      their bucket begins";
     SMART_SLOWEST "smart.slowest.*" Nanoseconds "longest latency that the drive measured itself: \
                                                  of a read, a write or a trim";
     SWAP_IN_USE "swap.in_use.*" Kib "swap in use, mean or maximum";
     TASKS_BLOCKED_BY "tasks.blocked_by.*" Count "tasks in uninterruptible sleep, by name";
-    TASKS_HUNG_IN "tasks.hung_in.*" Count "tasks that hung, by the function in their stack that shows \
+    TASKS_HUNG_IN "tasks.hung_in.*" Count "tasks that hung, by the function in their stack that \
+                                           shows \
                                            why";
-    TASKS_HUNG_ON "tasks.hung_on.*" Count "workers of the kernel that hung, by the device they serve";
+    TASKS_HUNG_ON "tasks.hung_on.*" Count "workers of the kernel that hung, by the device they \
+                                           serve";
     TASKS_HUNG_WITHIN "tasks.hung_within.*" Count "tasks that hung in a kernel module, for nothing \
                                                    that is I/O";
     TASKS_LOAD "tasks.load.*" Number "load average, mean or maximum";
@@ -437,9 +461,12 @@ families {
                                        and their number";
     VOLUME_EXCEEDED "volume.exceeded.*" Microseconds "time in which demand exceeded the volume's \
                                                       limit";
-    WRITEBACK_DIRTIED "writeback.dirtied.*" Bytes "data that a program dirtied until the kernel paused it";
-    WRITEBACK_LONGEST "writeback.longest.*" Nanoseconds "longest pause of a program by dirty throttling";
-    WRITEBACK_PAUSED "writeback.paused.*" ProcessTime "time for which the kernel paused a program for its \
+    WRITEBACK_DIRTIED "writeback.dirtied.*" Bytes "data that a program dirtied until the kernel \
+                                                   paused it";
+    WRITEBACK_LONGEST "writeback.longest.*" Nanoseconds "longest pause of a program by dirty \
+                                                         throttling";
+    WRITEBACK_PAUSED "writeback.paused.*" ProcessTime "time for which the kernel paused a program \
+                                                       for its \
                                                        dirty pages";
 }
 }

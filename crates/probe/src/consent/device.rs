@@ -24,7 +24,7 @@ const LOOKS: usize = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Examines a device; it is opened for reading only, and nothing is changed.
-pub fn examine(
+pub(super) fn examine(
     path: &Path,
     found: &Metadata,
     span: u64,
@@ -79,7 +79,7 @@ pub fn examine(
 
 /// Opens it for writing, for us alone, and looks once more: at both ends, and at all that will be
 /// written over.
-pub fn open(
+pub(super) fn open(
     path: &Path,
     node: &Node,
     span: u64,

@@ -25,7 +25,7 @@ const CHUNK: usize = 1 << 20;
 ///
 /// # Errors
 /// If the file system cannot be queried.
-pub fn largest(directory: &Path, terms: &Terms) -> Result<u64, Error> {
+pub(super) fn largest(directory: &Path, terms: &Terms) -> Result<u64, Error> {
     let room = rustix::fs::statvfs(directory)
         .map_err(|cause| Error::target("read the free space of", directory, cause))?;
     let (all, free) = (room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize);
@@ -33,7 +33,7 @@ pub fn largest(directory: &Path, terms: &Terms) -> Result<u64, Error> {
 }
 
 /// Examines a directory without changing anything.
-pub fn examine(directory: &Path, span: u64, terms: &Terms) -> Result<(), Error> {
+pub(super) fn examine(directory: &Path, span: u64, terms: &Terms) -> Result<(), Error> {
     if holds_devices(directory) {
         return Err(Error::refused(
             "write to",
@@ -69,7 +69,7 @@ fn holds_devices(directory: &Path) -> bool {
 
 /// Makes the file, takes its name away, and writes all of it, so that no later write has to find
 /// room.
-pub fn open(
+pub(super) fn open(
     directory: &Path,
     span: u64,
     dsync: bool,

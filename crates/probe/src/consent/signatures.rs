@@ -65,7 +65,7 @@ const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
 ///
 /// # Errors
 /// If the device cannot be read.
-pub fn found(file: &File, bytes: u64, edge: u64) -> io::Result<Vec<String>> {
+pub(super) fn found(file: &File, bytes: u64, edge: u64) -> io::Result<Vec<String>> {
     let edge = edge.min(bytes);
     let start = read(file, 0, edge)?;
     let end = read(file, bytes - edge, edge)?;

@@ -9,7 +9,7 @@ use iowhy_model::{KernelDisk, Medium};
 
 /// A block device of this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Node {
+pub(super) struct Node {
     /// The kernel's name.
     pub name: String,
     /// Its folder below /sys.
@@ -17,7 +17,7 @@ pub struct Node {
 }
 
 /// The device a file is, or lies on. `None` if there is none (tmpfs, NFS, btrfs).
-pub fn node_of(metadata: &fs::Metadata) -> Option<Node> {
+pub(super) fn node_of(metadata: &fs::Metadata) -> Option<Node> {
     let is_device = metadata.file_type().is_block_device();
     node_of_number(if is_device { metadata.rdev() } else { metadata.dev() })
 }
@@ -39,14 +39,14 @@ fn name_of(folder: &Path) -> Option<String> {
 
 impl Node {
     /// A file of its folder, trimmed; `None` if it is missing or empty.
-    pub fn read(&self, file: &str) -> Option<String> {
+    pub(super) fn read(&self, file: &str) -> Option<String> {
         let text = fs::read_to_string(self.folder.join(file)).ok()?;
         let text = text.trim().to_string();
         (!text.is_empty()).then_some(text)
     }
 
     /// The whole disk, if this is a partition; else itself.
-    pub fn disk(&self) -> Node {
+    pub(super) fn disk(&self) -> Node {
         let parent = self.folder.parent().filter(|_| self.folder.join("partition").exists());
         parent
             .and_then(|folder| Some(Node { name: name_of(folder)?, folder: folder.to_path_buf() }))
@@ -54,17 +54,17 @@ impl Node {
     }
 
     /// Its smallest unit of I/O.
-    pub fn block(&self) -> Option<u32> {
+    pub(super) fn block(&self) -> Option<u32> {
         self.disk().read("queue/logical_block_size")?.parse().ok()
     }
 
     /// The medium of its disk, only if the kernel reports it reliably.
-    pub fn medium(&self) -> Option<Medium> {
+    pub(super) fn medium(&self) -> Option<Medium> {
         Medium::of_kernel_disk(&self.disk())
     }
 
     /// What identifies it: its serial number or world-wide name; for a loop device its file.
-    pub fn serial(&self) -> Option<String> {
+    pub(super) fn serial(&self) -> Option<String> {
         let disk = self.disk();
         ["device/serial", "serial", "device/wwid", "wwid", "loop/backing_file"]
             .into_iter()
@@ -72,7 +72,7 @@ impl Node {
     }
 
     /// Names in one of its folders (`holders`, `slaves`).
-    pub fn children(&self, folder: &str) -> Vec<String> {
+    pub(super) fn children(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.folder.join(folder)).into_iter().flatten();
         let mut names: Vec<String> = entries
             .filter_map(Result::ok)
@@ -83,7 +83,7 @@ impl Node {
     }
 
     /// Its partitions.
-    pub fn partitions(&self) -> Vec<Node> {
+    pub(super) fn partitions(&self) -> Vec<Node> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().filter_map(Result::ok);
         let folders = entries.map(|entry| entry.path());
         folders
@@ -94,7 +94,7 @@ impl Node {
 
     /// The numbers of everything that would be hit with it: itself, its disk, the disk's
     /// partitions, and whatever is stacked on any of them.
-    pub fn family(&self) -> BTreeSet<String> {
+    pub(super) fn family(&self) -> BTreeSet<String> {
         let disk = self.disk();
         let mut todo = vec![self.clone(), disk.clone()];
         todo.extend(disk.partitions());
@@ -133,7 +133,7 @@ impl KernelDisk for Node {
 
 /// Where any of these devices is mounted, in this mount namespace: by number, and by the source
 /// of file systems that hide their device's number.
-pub fn mounted(family: &BTreeSet<String>) -> Vec<String> {
+pub(super) fn mounted(family: &BTreeSet<String>) -> Vec<String> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut places = Vec::new();
     for line in text.lines() {
@@ -149,14 +149,14 @@ pub fn mounted(family: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// Which of these devices are swapped to.
-pub fn swapped_to(family: &BTreeSet<String>) -> Vec<String> {
+pub(super) fn swapped_to(family: &BTreeSet<String>) -> Vec<String> {
     let text = fs::read_to_string("/proc/swaps").unwrap_or_default();
     let paths = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
     paths.filter(|path| is_in(family, path)).map(str::to_string).collect()
 }
 
 /// Loop devices whose file is one of these devices.
-pub fn looped(family: &BTreeSet<String>) -> Vec<String> {
+pub(super) fn looped(family: &BTreeSet<String>) -> Vec<String> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().filter_map(Result::ok);
     let loops = entries.filter_map(|entry| {
         let file = fs::read_to_string(entry.path().join("loop/backing_file")).ok()?;
@@ -166,7 +166,7 @@ pub fn looped(family: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// Processes other than this one that have one of these devices open, as far as permitted.
-pub fn open_in(family: &BTreeSet<String>) -> Vec<String> {
+pub(super) fn open_in(family: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
     let own = std::process::id().to_string();
     for process in fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok) {

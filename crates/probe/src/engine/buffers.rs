@@ -6,7 +6,7 @@ use iowhy_model::Random;
 const ALIGNMENT: usize = 4096;
 
 /// A buffer on a page boundary; its memory does not move when it does.
-pub struct AlignedBuffer {
+pub(crate) struct AlignedBuffer {
     memory: Vec<u8>,
     skip: usize,
     length: usize,
@@ -14,7 +14,7 @@ pub struct AlignedBuffer {
 
 impl AlignedBuffer {
     /// A buffer full of bytes that do not compress.
-    pub fn new(length: usize, random: &mut Random) -> AlignedBuffer {
+    pub(crate) fn new(length: usize, random: &mut Random) -> AlignedBuffer {
         let memory = vec![0; length + ALIGNMENT];
         let skip = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         let mut buffer = AlignedBuffer { memory, skip, length };
@@ -23,7 +23,7 @@ impl AlignedBuffer {
     }
 
     /// The buffer.
-    pub fn bytes(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
         let end = self.skip + self.length;
         self.memory.get_mut(self.skip..end).unwrap_or_default()
     }

@@ -34,7 +34,7 @@ struct ThreadsState<'a> {
 }
 
 /// Runs the schedule.
-pub fn run(
+pub(super) fn run(
     target: &Target,
     job: &Job,
     schedule: &mut Schedule,

@@ -13,7 +13,7 @@ const LEAD_NS: u64 = 1_000_000;
 const LOOK_NS: u64 = 1_000_000;
 
 /// A plan under way.
-pub struct Course {
+pub(super) struct Course {
     plan: Arc<Plan>,
     /// How long it may go on, ns.
     time_ns: u64,
@@ -28,13 +28,13 @@ pub struct Course {
 
 impl Course {
     /// A plan that is to begin and ends after this time at the latest.
-    pub fn of(plan: Arc<Plan>, time_ns: u64) -> Course {
+    pub(super) fn of(plan: Arc<Plan>, time_ns: u64) -> Course {
         let released = BinaryHeap::new();
         Course { plan, time_ns, begun_ns: None, next: 0, released, in_flight: 0 }
     }
 
     /// What to do at `now_ns`.
-    pub fn next(&mut self, now_ns: u64) -> Next {
+    pub(super) fn next(&mut self, now_ns: u64) -> Next {
         let begun_ns = *self.begun_ns.get_or_insert(now_ns.saturating_add(LEAD_NS));
         let end_ns = begun_ns.saturating_add(self.time_ns);
         if now_ns >= end_ns {
@@ -56,13 +56,13 @@ impl Course {
     }
 
     /// Bytes of what comes next, if anything does.
-    pub fn bytes_next(&mut self) -> Option<u32> {
+    pub(super) fn bytes_next(&mut self) -> Option<u32> {
         let (_, number) = self.candidate(self.begun_ns.unwrap_or(0))?;
         self.plan.ios.get(number as usize).map(|io| io.bytes)
     }
 
     /// An I/O completed: those that follow it have their time.
-    pub fn completed(&mut self, number: u32, at_ns: u64) {
+    pub(super) fn completed(&mut self, number: u32, at_ns: u64) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let due = |io: &crate::plan::Planned| at_ns.saturating_add(io.due_ns);
         let next = self.plan.followers(number).map(|(number, io)| Reverse((due(io), number)));
@@ -70,7 +70,7 @@ impl Course {
     }
 
     /// How many were due by `now_ns` and never started, and for how long the first had waited.
-    pub fn unserved(&mut self, now_ns: u64) -> (u64, u64) {
+    pub(super) fn unserved(&mut self, now_ns: u64) -> (u64, u64) {
         let Some(begun_ns) = self.begun_ns else { return (0, 0) };
         let until_ns = now_ns.min(begun_ns.saturating_add(self.time_ns));
         let (mut count, mut longest_ns) = (0, 0);

@@ -72,7 +72,7 @@ const KEPT: usize = 2_000_000;
 
 /// Tallies and the I/Os themselves.
 #[derive(Default)]
-pub struct Gather {
+pub(crate) struct Gather {
     /// Latencies from the moment each I/O was due.
     pub latency: Latencies,
     /// Latencies from submission.
@@ -93,7 +93,7 @@ pub struct Gather {
 
 impl Gather {
     /// Nothing yet of a job.
-    pub fn of(job: &Job) -> Gather {
+    pub(crate) fn of(job: &Job) -> Gather {
         let of_both = job.reads.map(|_| Box::default());
         // Those of a plan are known by number, and room for them is made before they are timed.
         let planned = job.plan.as_ref().map_or(0, |plan| plan.ios.len());
@@ -102,7 +102,7 @@ impl Gather {
     }
 
     /// Takes one I/O; `late_ns` is the engine's own delay, where a schedule shows when it was due.
-    pub fn take(&mut self, io: Io, late_ns: Option<u64>) {
+    pub(crate) fn take(&mut self, io: Io, late_ns: Option<u64>) {
         if io.error != 0 {
             self.failed.get_or_insert(io);
         } else {
@@ -124,7 +124,7 @@ impl Gather {
     }
 
     /// Adds what another thread gathered.
-    pub fn add(&mut self, other: Gather) {
+    pub(crate) fn add(&mut self, other: Gather) {
         self.latency.add(&other.latency);
         self.service.add(&other.service);
         self.late.add(&other.late);

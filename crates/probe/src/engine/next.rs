@@ -4,7 +4,7 @@ use iowhy_model::Op;
 
 /// What is to be done now.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Next {
+pub(super) enum Next {
     /// Start an I/O.
     Start {
         /// When it was due, ns on the session's clock.

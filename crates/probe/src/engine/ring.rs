@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RWF_DSYNC: i32 = 2;
 
 /// Runs the schedule.
-pub fn run(
+pub(super) fn run(
     target: &Target,
     job: &Job,
     schedule: &mut Schedule,

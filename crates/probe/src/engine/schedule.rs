@@ -7,7 +7,7 @@ use super::next::Next;
 use crate::job::{Arrivals, Job, Load, Order};
 
 /// The sequence of a job's I/Os.
-pub struct Schedule {
+pub(super) struct Schedule {
     order: Order,
     from: u64,
     bytes: u64,
@@ -29,7 +29,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// The sequence of a job that begins at `begun_ns`.
-    pub fn of(job: &Job, begun_ns: u64) -> Schedule {
+    pub(super) fn of(job: &Job, begun_ns: u64) -> Schedule {
         let time = job.time.map_or(u64::MAX, |time| time.as_nanos() as u64);
         let pace = match job.load {
             Load::Closed { .. } | Load::Planned { .. } => None,
@@ -57,7 +57,7 @@ impl Schedule {
     }
 
     /// What to do at `now_ns`.
-    pub fn next(&mut self, now_ns: u64) -> Next {
+    pub(super) fn next(&mut self, now_ns: u64) -> Next {
         if let Some(course) = &mut self.course {
             return course.next(now_ns);
         }
@@ -86,7 +86,7 @@ impl Schedule {
     }
 
     /// Bytes of what comes next.
-    pub fn bytes_next(&mut self) -> u32 {
+    pub(super) fn bytes_next(&mut self) -> u32 {
         match &mut self.course {
             Some(course) => course.bytes_next().unwrap_or(0),
             None => self.bytes as u32,
@@ -94,7 +94,7 @@ impl Schedule {
     }
 
     /// The I/O of that number completed.
-    pub fn completed(&mut self, number: u32, at_ns: u64) {
+    pub(super) fn completed(&mut self, number: u32, at_ns: u64) {
         if let Some(course) = &mut self.course {
             course.completed(number, at_ns);
         }
@@ -115,7 +115,7 @@ impl Schedule {
 
     /// How many were due by the end (or by `now_ns`) and never started, and for how long the
     /// first of them had waited.
-    pub fn unserved(&mut self, now_ns: u64) -> (u64, u64) {
+    pub(super) fn unserved(&mut self, now_ns: u64) -> (u64, u64) {
         if let Some(course) = &mut self.course {
             return course.unserved(now_ns);
         }

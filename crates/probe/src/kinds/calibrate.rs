@@ -29,7 +29,7 @@ use crate::session::Session;
 use crate::{Purpose, human};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "calibrate",
     summary: "Service time of one I/O at a time: the baseline of a device",
     manual: iowhy_model::manual!("calibrate.rs"),

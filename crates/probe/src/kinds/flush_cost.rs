@@ -30,7 +30,7 @@ use crate::session::Session;
 use crate::{Latencies, Purpose};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "flush-cost",
     summary: "Cost of fsync and flush: the same write with and without a flush",
     manual: iowhy_model::manual!("flush_cost.rs"),

@@ -29,7 +29,7 @@ use crate::session::Session;
 use crate::{Latencies, Purpose};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "idle-wake",
     summary: "Latency of the first read after a pause",
     manual: iowhy_model::manual!("idle_wake.rs"),

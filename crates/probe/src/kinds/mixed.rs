@@ -36,7 +36,7 @@ use crate::session::Session;
 use crate::{Latencies, Purpose, Run, human};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "mixed",
     summary: "Read/write interference: latencies of reads and writes, alone and mixed",
     manual: iowhy_model::manual!("mixed.rs"),

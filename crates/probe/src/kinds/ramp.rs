@@ -36,7 +36,7 @@ use crate::session::Session;
 use crate::{Purpose, Run};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "ramp",
     summary: "Throughput against queue depth: is the device saturated at 100 % busy?",
     manual: iowhy_model::manual!("ramp.rs"),

@@ -31,7 +31,7 @@ use crate::session::Session;
 use crate::{Purpose, Run, human};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "read-latency",
     summary: "Read latency by size and offset, and of a second pass over the same offsets",
     manual: iowhy_model::manual!("read_latency.rs"),

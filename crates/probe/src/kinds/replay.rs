@@ -42,7 +42,7 @@ use crate::session::Session;
 use crate::{Latencies, Purpose, Run};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "replay",
     summary: "The same I/Os again: a capture replayed on a device or file, at the same times",
     manual: iowhy_model::manual!("replay.rs"),

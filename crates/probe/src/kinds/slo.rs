@@ -33,7 +33,7 @@ use crate::session::Session;
 use crate::{Purpose, Run};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "slo",
     summary: "The highest rate that meets a latency goal, confirmed by a second run",
     manual: iowhy_model::manual!("slo.rs"),

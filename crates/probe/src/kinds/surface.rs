@@ -31,7 +31,7 @@ use crate::session::Session;
 use crate::{Purpose, human};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "surface",
     summary: "Reads the whole surface and reports where it is slow",
     manual: iowhy_model::manual!("surface.rs"),

@@ -31,7 +31,7 @@ use crate::outcome::{FIGURES, Outcome, Table, digits, figures};
 use crate::session::Session;
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "sustain",
     summary: "Sustained rate: full caches, used-up burst credit, thermal throttling",
     manual: iowhy_model::manual!("sustain.rs"),

@@ -48,7 +48,7 @@ use crate::session::Session;
 use crate::{Purpose, Run};
 
 /// Entry in the list of kinds.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "write-latency",
     summary: "Latency of durable writes, one at a time",
     manual: iowhy_model::manual!("write_latency.rs"),

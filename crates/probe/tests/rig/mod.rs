@@ -8,13 +8,13 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 
 /// Runs a program; its output, or `None` if it failed or is not there.
-pub fn output(program: &str, arguments: &[&str]) -> Option<String> {
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let done = Command::new(program).args(arguments).output().ok()?;
     done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_string())
 }
 
 /// Why loop devices cannot be used here; tests that need them skip and say so.
-pub fn missing() -> Option<String> {
+pub(crate) fn missing() -> Option<String> {
     if output("id", &["-u"]).as_deref() != Some("0") {
         return Some("root".to_string());
     }
@@ -22,10 +22,10 @@ pub fn missing() -> Option<String> {
 }
 
 /// A directory of its own below the system's, removed at the end.
-pub struct Folder(pub PathBuf);
+pub(crate) struct Folder(pub PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let folder = format!("iowhy-probe-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(folder);
         let _ = fs::remove_dir_all(&path);
@@ -44,24 +44,24 @@ impl Drop for Folder {
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The turn of a test.
-pub fn turn() -> MutexGuard<'static, ()> {
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|failed| failed.into_inner())
 }
 
 /// A loop device over a file of its own.
-pub struct Loop {
+pub(crate) struct Loop {
     pub device: PathBuf,
     pub file: PathBuf,
 }
 
 impl Loop {
-    pub fn new(folder: &Folder, name: &str, bytes: u64, options: &[&str]) -> Loop {
+    pub(crate) fn new(folder: &Folder, name: &str, bytes: u64, options: &[&str]) -> Loop {
         let file = folder.0.join(name);
         fs::File::create(&file).unwrap().set_len(bytes).unwrap();
         Loop::over(&file, options)
     }
 
-    pub fn over(file: &Path, options: &[&str]) -> Loop {
+    pub(crate) fn over(file: &Path, options: &[&str]) -> Loop {
         let mut arguments = vec!["--find", "--show"];
         arguments.extend(options);
         let text = file.display().to_string();
@@ -70,7 +70,7 @@ impl Loop {
         Loop { device: device.into(), file: file.to_path_buf() }
     }
 
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.device.display().to_string()
     }
 }

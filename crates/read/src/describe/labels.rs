@@ -155,28 +155,28 @@ const fn line(pattern: &'static str, role: Role, call: FromLine) -> Line {
 }
 
 /// A line that begins a report, anywhere.
-pub const fn begins(pattern: &'static str, call: FromLine) -> Line {
+pub(crate) const fn begins(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Begins, call)
 }
 
 /// A line at which a report begins if one that begins it follows; it is not part of it if it has no
 /// effect.
-pub const fn announces(pattern: &'static str, call: FromLine) -> Line {
+pub(crate) const fn announces(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Announces, call)
 }
 
 /// A line that confirms an announced report; it is not part of it if it has no effect.
-pub const fn follows(pattern: &'static str, call: FromLine) -> Line {
+pub(crate) const fn follows(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Follows, call)
 }
 
 /// A line inside a report, unless nothing follows from it.
-pub const fn perhaps(pattern: &'static str, call: FromLine) -> Line {
+pub(crate) const fn perhaps(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Perhaps, call)
 }
 
 /// A line inside a report.
-pub const fn says(pattern: &'static str, call: FromLine) -> Line {
+pub(crate) const fn says(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Within, call)
 }
 
@@ -238,7 +238,7 @@ enum LabelValue {
 }
 
 /// A label.
-pub const fn label(
+pub(crate) const fn label(
     names: &'static [&'static str],
     call: fn(&str, &mut Report) -> Option<()>,
 ) -> Label {
@@ -246,7 +246,7 @@ pub const fn label(
 }
 
 /// A label whose value begins with the number that is this fact.
-pub const fn counts(names: &'static [&'static str], key: Key<u64>) -> Label {
+pub(crate) const fn counts(names: &'static [&'static str], key: Key<u64>) -> Label {
     Label { names, value: LabelValue::Count(key) }
 }
 
@@ -290,8 +290,8 @@ pub(crate) struct Work {
 }
 
 /// Columns of what all disks moved, KiB per second.
-pub const READ: &str = "read of all disks";
-pub const WRITTEN: &str = "written to all disks";
+pub(crate) const READ: &str = "read of all disks";
+pub(crate) const WRITTEN: &str = "written to all disks";
 
 /// A row of a histogram: from, to (ns) and how many.
 type Bucket = (u64, u64, u64);
@@ -540,7 +540,7 @@ impl Report {
 }
 
 /// Rates of operations that follow each other: their latency is the inverse of the rate.
-pub fn one_by_one(ios_per_s: f64) -> Rates {
+pub(crate) fn one_by_one(ios_per_s: f64) -> Rates {
     let await_ns = Some(1e9 / ios_per_s).filter(|ns| ns.is_finite());
     Rates { ios_per_s, await_ns, ..Rates::default() }
 }

@@ -83,7 +83,7 @@ pub struct Sentence {
 }
 
 /// A sentence. An invalid pattern, or one without a hole that an effect needs, does not compile.
-pub const fn says(pattern: &'static str, effects: &'static [Effect]) -> Sentence {
+pub(crate) const fn says(pattern: &'static str, effects: &'static [Effect]) -> Sentence {
     assert!(is_pattern(pattern, &[]), "no pattern");
     let mut place = 0;
     while place < effects.len() {
@@ -126,7 +126,7 @@ impl Sentence {
 /// What follows from a line. A fact is about the device that the line names, else about the
 /// machine.
 #[derive(Clone, Debug)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// An operation ended when the line was written and took `took`. Flushes also add `flush.slow`
     /// and `flush.slowest`. The line's own word for the operation, if it has one, takes precedence.
     Event(Op, &'static str),

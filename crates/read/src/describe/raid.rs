@@ -34,7 +34,8 @@ pub(crate) static RAID: Labels = Labels {
     near: 10,
     lines: &[
         // Headings of tables.
-        begins("^EID PNO InDwdCnt RnDiErCnt LsDwSyCnt PRstPrbCnt", |_, report, _| report.enter(PHYS))
+        begins("^EID PNO InDwdCnt RnDiErCnt LsDwSyCnt \
+                PRstPrbCnt", |_, report, _| report.enter(PHYS))
             .like(&["EID PNO InDwdCnt RnDiErCnt LsDwSyCnt PRstPrbCnt"]),
         begins("^DG/VD TYPE State", |found, report, _| {
             report.heading = Heading::of(found.line(), &[])?;
@@ -48,14 +49,19 @@ pub(crate) static RAID: Labels = Labels {
         says("^Model State", |_, report, _| report.enter(BATTERY))
             .like(&["Model  State  RetentionTime Temp Mode MfgDate    Next Learn"]),
         // mpt-status, in its two layouts.
-        begins("^ioc{:|}{n:#} vol_id{:| }{v:#} type{*}state{:|} {state:word}{,|} flags{*}", mpt_volume)
+        begins("^ioc{:|}{n:#} vol_id{:| }{v:#} type{*}state{:|} {state:word}{,|} \
+                flags{*}", mpt_volume)
             .like(&[
-                "ioc0 vol_id 0 type IM, 2 phy, 68 GB, state DEGRADED, flags ENABLED RESYNC_IN_PROGRESS",
-                "ioc:0 vol_id:0 type:IM raidlevel:RAID-1 num_disks:2 size(GB):68 state: DEGRADED flags: ENABLED",
+                "ioc0 vol_id 0 type IM, 2 phy, 68 GB, state DEGRADED, flags ENABLED \
+                 RESYNC_IN_PROGRESS",
+                "ioc:0 vol_id:0 type:IM raidlevel:RAID-1 num_disks:2 size(GB):68 state: DEGRADED \
+                 flags: ENABLED",
             ]),
-        says("^ioc{:|}{n:#} {phy |phys_id:}{p:#} scsi_id{*}state{:|} {state:word}{,|} flags{*}", mpt_drive)
+        says("^ioc{:|}{n:#} {phy |phys_id:}{p:#} scsi_id{*}state{:|} {state:word}{,|} \
+              flags{*}", mpt_drive)
             .like(&[
-                "ioc0 phy 1 scsi_id 1 MAXTOR   ATLAS10K4_73SCA  DFV0, 68 GB, state ONLINE, flags OUT_OF_SYNC",
+                "ioc0 phy 1 scsi_id 1 MAXTOR   ATLAS10K4_73SCA  DFV0, 68 GB, state ONLINE, flags \
+                 OUT_OF_SYNC",
             ]),
         // Tables of tw_cli; versions differ in the columns that follow.
         announces("tw_cli {*}/c{n:#}", of_controller).like(&["# tw_cli /c0 show"]),
@@ -197,7 +203,8 @@ pub(crate) static RAID: Labels = Labels {
         .like(&["/dev/sg1(Smart Array P410:0): Non-Volatile Cache status:"]),
         // Labels.
         says(
-            "^{Rebuild|Check Consistency|Patrol Read|Copyback|Background Initialization}{ }{:|=}{*}Completed {done:text}",
+            "^{Rebuild|Check Consistency|Patrol Read|Copyback|Background Initialization}{ \
+             }{:|=}{*}Completed {done:text}",
             |found, report, sink| {
                 let action = match found.line().split([':', '=']).next()?.trim() {
                     "Rebuild" | "Copyback" => ArrayAction::Rebuild,
@@ -230,14 +237,16 @@ pub(crate) static RAID: Labels = Labels {
         })
         .like(&["Firmware state: Online, Spun Up"]),
         begins(
-            "^{Current Cache Policy|Default Cache Policy|Battery/Capacitor Status|Predictive Failure Count}{ }{:|=}",
+            "^{Current Cache Policy|Default Cache Policy|Battery/Capacitor Status|Predictive \
+             Failure Count}{ }{:|=}",
             labelled,
         )
         .like(&["Current Cache Policy: WriteBack, ReadAhead, Direct, No Write Cache if Bad BBU"]),
         announces("^Cache Status:", labelled).like(&["Cache Status: Temporarily Disabled"]),
         // Those of a piece of the section of a drive, or of a controller's cache.
         follows(
-            "^{Media Error Count|Inquiry Data|Drive Type|Interface Type|Last Failure Reason|Cache Status Details|Cache Disable Reason|Cache Ratio}{ }:",
+            "^{Media Error Count|Inquiry Data|Drive Type|Interface Type|Last Failure Reason|Cache \
+             Status Details|Cache Disable Reason|Cache Ratio}{ }:",
             labelled,
         )
         .like(&["Media Error Count: 88", "Cache Ratio: 10% Read / 90% Write"]),

@@ -146,7 +146,7 @@ pub struct Column {
 
 /// What a number is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Slot {
+pub(crate) enum Slot {
     /// Requests per second, of all operations if none is named.
     Ios(Option<Op>),
     /// Requests per second that were merged into others.
@@ -170,34 +170,34 @@ pub enum Slot {
 }
 
 /// A column.
-pub const fn column(name: &'static str, slot: Slot, unit: f64) -> Column {
+pub(crate) const fn column(name: &'static str, slot: Slot, unit: f64) -> Column {
     Column { name, slot, unit }
 }
 
 /// Requests per second of an operation.
-pub const fn ios(name: &'static str, op: Op) -> Column {
+pub(crate) const fn ios(name: &'static str, op: Op) -> Column {
     column(name, Slot::Ios(Some(op)), 1.0)
 }
 
 /// Bytes per second of an operation, in this unit.
-pub const fn bytes(name: &'static str, op: Op, unit: f64) -> Column {
+pub(crate) const fn bytes(name: &'static str, op: Op, unit: f64) -> Column {
     column(name, Slot::Bytes(Some(op)), unit)
 }
 
 /// Share of the time with something in flight, in per cent.
-pub const fn busy(name: &'static str) -> Column {
+pub(crate) const fn busy(name: &'static str) -> Column {
     column(name, Slot::Busy, 1.0)
 }
 
 /// Mean latency of an operation, in ms.
-pub const fn wait_ms(name: &'static str, op: Op) -> Column {
+pub(crate) const fn wait_ms(name: &'static str, op: Op) -> Column {
     column(name, Slot::Wait(Some(op)), MS)
 }
 
 // Nanoseconds of a millisecond, bytes of a KiB and of a MiB.
-pub const MS: f64 = 1e6;
-pub const KIB: f64 = 1024.0;
-pub const MIB: f64 = 1_048_576.0;
+pub(crate) const MS: f64 = 1e6;
+pub(crate) const KIB: f64 = 1024.0;
+pub(crate) const MIB: f64 = 1_048_576.0;
 
 /// The values of a row, by the names of their columns.
 pub struct Cells<'r> {

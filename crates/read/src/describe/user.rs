@@ -649,11 +649,13 @@ mod tests {
                 "line 4: the line has no placeholder `n`",
             ),
             (
-                "[[log]]\nname = \"etcd-log\"\n[[log.says]]\nline = \"xy {took:ms}\"\noperation = \"read\"\nlike = \"xy 5\"",
+                "[[log]]\nname = \"etcd-log\"\n[[log.says]]\nline = \"xy {took:ms}\"\noperation \
+                 = \"read\"\nlike = \"xy 5\"",
                 "line 1: format `etcd-log` already exists",
             ),
             (
-                "[[table]]\nname = \"t\"\nsubject = \"D\"\nlike = \"D r\\nsda 5\"\n[table.columns]\nr = \"speed\"",
+                "[[table]]\nname = \"t\"\nsubject = \"D\"\nlike = \"D r\\nsda \
+                 5\"\n[table.columns]\nr = \"speed\"",
                 "line 6: `speed` is not a meaning of a column",
             ),
             (
@@ -661,11 +663,13 @@ mod tests {
                 "line 1: name the column of the device",
             ),
             (
-                "[[table]]\nname = \"t\"\nsubject = \"E\"\nlike = \"D r\\nsda 5\"\n[table.columns]\nr = \"reads/s\"",
+                "[[table]]\nname = \"t\"\nsubject = \"E\"\nlike = \"D r\\nsda \
+                 5\"\n[table.columns]\nr = \"reads/s\"",
                 "line 4: no line of the example contains the word `E`",
             ),
             (
-                "[[table]]\nname = \"t\"\nsubject = \"D\"\nlike = \"D r w q\\nsda 5 6\"\n[table.columns]\nr = \"reads/s\"",
+                "[[table]]\nname = \"t\"\nsubject = \"D\"\nlike = \"D r w q\\nsda 5 \
+                 6\"\n[table.columns]\nr = \"reads/s\"",
                 "line 4: ",
             ),
         ] {

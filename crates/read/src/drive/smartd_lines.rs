@@ -171,8 +171,10 @@ mod tests {
     #[test]
     fn the_words_of_another_program_and_the_name_of_a_unit_are_no_message() {
         for forged in [
-            "Nov 25 22:24:55 nod3 app[7]: Device: /dev/sda, FAILED SMART self-check. BACK UP DATA NOW!",
-            "Nov 25 22:24:55 nod3 systemd[1]: Started smartd[1]: Device: /dev/sda, FAILED SMART self-check.",
+            "Nov 25 22:24:55 nod3 app[7]: Device: /dev/sda, FAILED SMART self-check. BACK UP DATA \
+             NOW!",
+            "Nov 25 22:24:55 nod3 systemd[1]: Started smartd[1]: Device: /dev/sda, FAILED SMART \
+             self-check.",
             "Device: /dev/sda, which I bought in May, is slow",
         ] {
             assert_eq!(message_of(forged), None, "{forged}");

@@ -151,7 +151,7 @@ pub(crate) fn group(line: &str) -> Option<(&str, Option<u64>)> {
 
 /// Standard deviation over mean, and samples, of `iops        : min= 2932, max= 3060, avg=2996.44,
 /// stdev=14.40, samples=119`.
-pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
+pub(crate) fn rate_over_time(line: &str) -> Option<(f64, u64)> {
     let (name, rest) = line.split_once(':')?;
     let of = |wanted: &str| field(rest, wanted);
     let mean = decimal(of("avg").filter(|_| name.trim() == "iops")?).filter(|mean| *mean > 0.0)?;
@@ -159,7 +159,7 @@ pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
 }
 
 /// Share of a thread's time on a CPU, percent, of `cpu : usr=6.66%, sys=93.27%, ctx=203, ...`.
-pub fn on_cpu(line: &str) -> Option<f64> {
+pub(crate) fn on_cpu(line: &str) -> Option<f64> {
     let (name, rest) = line.split_once(':')?;
     let of = |wanted: &str| decimal(field(rest, wanted)?.strip_suffix('%')?);
     let (user, system) = (of("usr").filter(|_| name.trim() == "cpu")?, of("sys")?);

@@ -31,7 +31,7 @@ use crate::program::*;
 use crate::text::numbers::in_thousands;
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::by_line::<AixIostat>(
+pub(super) const FORMAT: Format = Format::by_line::<AixIostat>(
     "iostat of AIX: busy share, transfers, bytes, latencies of disks",
     Level::A,
     &["Kb_read", "xfers", "xfer:"],

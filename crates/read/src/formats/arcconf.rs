@@ -28,7 +28,7 @@ use iowhy_model::typed::{ArrayAction, Celsius, Share, WritePolicy};
 use crate::describe::report::*;
 use crate::drive::health::leading;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "arcconf of Adaptec controllers: volumes, drives, cache, tasks",
     Level::E,
     &LABELS,

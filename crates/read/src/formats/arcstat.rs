@@ -23,7 +23,7 @@ use iowhy_model::typed::{PerSecond, Share};
 use crate::describe::report::*;
 use crate::text::numbers::in_thousands;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("hits and misses of the ZFS cache (ARC)", Level::E, &LABELS);
 
 const READS: &str = "reads";

@@ -25,7 +25,7 @@
 use crate::program::*;
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::by_line::<AsmMetrics>(
+pub(super) const FORMAT: Format = Format::by_line::<AsmMetrics>(
     "asm_metrics.pl: Oracle ASM I/O rates and mean times",
     Level::A,
     &["Collecting ", "INST"],

@@ -22,7 +22,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("atop -P DSK, parseable lines of disks, volumes and arrays", Level::A, &LABELS);
 
 /// Bytes of a sector, whatever the disk's block size (atop reads /proc/diskstats).
@@ -34,7 +34,8 @@ static LABELS: Labels = Labels {
     near: 1,
     lines: &[
         begins(
-            "^{DSK|MDD|LVM} {host:word} {end:u} {date:word} {time:word} {seconds:u} {name:word}{values:text}$",
+            "^{DSK|MDD|LVM} {host:word} {end:u} {date:word} {time:word} {seconds:u} \
+             {name:word}{values:text}$",
             disk,
         )
         .when(is_dated)
@@ -42,12 +43,14 @@ static LABELS: Labels = Labels {
         announces("^RESET$", |_, report, _| report.enter(SINCE_BOOT)).like(&["RESET"]),
         announces("^SEP$", |_, report, _| report.enter("")).like(&["SEP"]),
         // Of another label.
-        follows("^{label:word} {:word} {end:u} {date:word} {time:word} {seconds:u}", |_, _, _| None)
-            .when(|found| {
-                let label = found.text("label").unwrap_or_default();
-                label.bytes().all(|byte| byte.is_ascii_uppercase()) && is_dated(found)
-            })
-            .like(&["CPU vm 1795259148 2026/11/21 11:05:48 12609 100 2 141553 953278 121735"]),
+        follows("^{label:word} {:word} {end:u} {date:word} {time:word} {seconds:u}", |_, _, _| {
+            None
+        })
+        .when(|found| {
+            let label = found.text("label").unwrap_or_default();
+            label.bytes().all(|byte| byte.is_ascii_uppercase()) && is_dated(found)
+        })
+        .like(&["CPU vm 1795259148 2026/11/21 11:05:48 12609 100 2 141553 953278 121735"]),
         says("^DSK ", |_, report, _| report.fails("a line of a disk without time or name"))
             .like(&["DSK vm 1795258633 2026/11/21"]),
     ],

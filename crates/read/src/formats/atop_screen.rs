@@ -28,7 +28,7 @@ use crate::counters::processor::shares;
 use crate::describe::report::*;
 use crate::text::numbers::{spaced_time_ns, span_s};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("atop's screen: disks, volumes, arrays and CPUs", Level::A, &LABELS);
 
 const KIB: f64 = 1024.0;

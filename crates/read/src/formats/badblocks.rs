@@ -23,7 +23,7 @@ use crate::describe::report::*;
 use crate::drive::health::drive_named;
 use crate::text::invocation::invocation;
 
-pub const FORMAT: Format = Format::labels("failed blocks of a drive", Level::E, &LABELS);
+pub(super) const FORMAT: Format = Format::labels("failed blocks of a drive", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     command: Some(Command {
@@ -45,7 +45,8 @@ static LABELS: Labels = Labels {
         ]),
         // Where it is the first, the name of the test precedes it.
         begins(
-            "^{Testing with |Checking for }{*}: {:n}% done,{*} elapsed. ({a:u}/{b:u}/{c:u} errors)$",
+            "^{Testing with |Checking for }{*}: {:n}% done,{*} elapsed. ({a:u}/{b:u}/{c:u} \
+             errors)$",
             failed,
         )
         .like(&["Testing with random pattern: 0.05% done, 0:04 elapsed. (0/1/0 errors)"]),

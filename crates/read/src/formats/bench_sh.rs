@@ -21,7 +21,7 @@ use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("three copies of zeros to a file by dd", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -37,7 +37,7 @@ use crate::histogram::subject::Subject;
 use crate::histogram_of;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Biolatency>(
+pub(super) const FORMAT: Format = Format::program::<Biolatency>(
     "block I/O latency histograms from bcc or libbpf-tools",
     Level::B,
     &["{'ts': '", "Tracing ", "distribution", "=", "^C", "^number"],

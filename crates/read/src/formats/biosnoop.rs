@@ -44,7 +44,7 @@ use crate::text::words::Words;
 
 mod usual;
 
-pub const FORMAT: Format = Format::program::<Biosnoop>(
+pub(super) const FORMAT: Format = Format::program::<Biosnoop>(
     "one line per block I/O from bcc, libbpf-tools or bpftrace",
     Level::C,
     &["LAT(ms)", "^row"],

@@ -21,7 +21,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("block I/O of processes and disks, mean latency (bcc)", Level::A, &LABELS);
 
 /// How long a screen is, s, and how many there were.

@@ -21,7 +21,7 @@
 use crate::describe::report::*;
 use crate::histogram::buckets::COUNT_LIMIT;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("request sizes by process (bcc), no latencies", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -34,7 +34,7 @@ use crate::text::recent::RecentNames;
 use crate::text::repair::has_odd;
 use crate::trace::pairing::{Action, Pairing, Point};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::by_line::<Blkparse>("block layer traces printed by blkparse", Level::D, &[], begins);
 
 /// Decimals blkparse prints of a second (`%t`, nanoseconds).

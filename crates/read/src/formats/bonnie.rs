@@ -28,7 +28,7 @@ use crate::describe::report::*;
 use crate::describe::table::KIB;
 use crate::text::numbers::time_ns;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("blocks written and read per second, and the longest wait", Level::B, &LABELS);
 
 /// The second table is of files that are made and removed.

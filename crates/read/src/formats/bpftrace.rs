@@ -31,7 +31,7 @@ use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
 use crate::program::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::program::<Bpftrace>("latency histograms of a bpftrace map", Level::B, &["@"], sniff);
 
 fn sniff(head: &[&str]) -> Detect {

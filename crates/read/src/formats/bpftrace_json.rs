@@ -31,7 +31,7 @@ use crate::histogram::subject::Subject;
 use crate::program::*;
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::by_line::<BpftraceJson>(
+pub(super) const FORMAT: Format = Format::by_line::<BpftraceJson>(
     "bpftrace -f json, latency histograms of maps",
     Level::B,
     &["{\"type\""],

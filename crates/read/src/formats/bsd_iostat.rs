@@ -20,7 +20,7 @@
 use crate::describe::table::KIB;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<BsdIostat>(
+pub(super) const FORMAT: Format = Format::by_line::<BsdIostat>(
     "iostat of macOS and the BSDs without options",
     Level::A,
     &["KB/t"],

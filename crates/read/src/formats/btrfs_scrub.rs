@@ -29,7 +29,7 @@ use crate::describe::report::*;
 use crate::drive::health::leading;
 use crate::text::numbers::span_s;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("btrfs scrub status: progress and errors", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -20,7 +20,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("errors counted by btrfs: btrfs device stats", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

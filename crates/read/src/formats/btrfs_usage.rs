@@ -23,7 +23,7 @@ use iowhy_model::typed::{Bytes, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("space of btrfs: btrfs filesystem usage, df", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -21,7 +21,7 @@
 use crate::describe::report::*;
 use crate::fixed;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("minimum, mean and maximum of each stage of a blktrace", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {

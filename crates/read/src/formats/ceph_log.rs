@@ -42,7 +42,7 @@ use crate::drive::health::leading;
 use crate::drive::osds::{osds, slow_stores};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<CephLog>(
+pub(super) const FORMAT: Format = Format::by_line::<CephLog>(
     "Ceph's logs: slow operations of an OSD's store, blocked requests",
     Level::C,
     &[

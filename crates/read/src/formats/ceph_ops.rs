@@ -24,7 +24,7 @@
 use crate::counters::slow_log::SlowLog;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<CephOps>(
+pub(super) const FORMAT: Format = Format::by_line::<CephOps>(
     "operations of a Ceph OSD and their steps (dump_historic_ops)",
     Level::C,
     &["\"description\": \"osd_"],

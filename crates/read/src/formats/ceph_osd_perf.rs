@@ -21,7 +21,8 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("mean commit latency of each OSD", Level::A, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("mean commit latency of each OSD", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[

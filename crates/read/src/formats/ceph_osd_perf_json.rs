@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 
-pub const FORMAT: Format = Format::program::<CephOsdPerfJson>(
+pub(super) const FORMAT: Format = Format::program::<CephOsdPerfJson>(
     "ceph osd perf -f json: mean commit latency of each OSD",
     Level::A,
     &["^document"],

@@ -25,7 +25,7 @@ use iowhy_model::typed::{BytesPerSecond, Share};
 use crate::drive::osds::{osds, slow_stores};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Status>(
+pub(super) const FORMAT: Format = Format::by_line::<Status>(
     "ceph -s: placement groups that serve no I/O, degraded objects, recovery",
     Level::E,
     &["HEALTH_", "% pgs not active", DATA, OVERALL],

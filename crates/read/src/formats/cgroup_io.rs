@@ -34,7 +34,7 @@ use crate::counters::limits::{DeviceLine, set_by_options, state};
 use crate::device_of_numbers;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<CgroupIo>(
+pub(super) const FORMAT: Format = Format::program::<CgroupIo>(
     "control groups: io.stat, io.max, io.latency, blkio.throttle",
     Level::E,
     &[

@@ -25,7 +25,7 @@ use iowhy_model::{Level, Nanos, Op};
 use crate::Format;
 use crate::describe::log::{Effect, Log, Stamp, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("CockroachDB's log: disk slowness detected, disk stalls", Level::C, &LOG);
 
 /// The last line of an operation counts.
@@ -40,19 +40,25 @@ static LOG: Log = Log {
         says("disk slowness detected: unable to sync log files within {took:s}s", SYNC)
             .like(&["WARNING: disk slowness detected: unable to sync log files within 10s"]),
         says(
-            "disk {slowness|stall} detected: {what:op} on file {file:word}{*} has been ongoing for {took:s}s",
+            "disk {slowness|stall} detected: {what:op} on file {file:word}{*} has been ongoing for \
+             {took:s}s",
             ONGOING,
         )
         .like(&[
-            "F240502 23:55:46.268103 338424495 storage/pebble.go:1525 ⋮ [n2,s2,pebble] 549369  file write stall detected: disk slowness detected: write on file 24856607.sst (4096 bytes) has been ongoing for 83.5s",
+            "F240502 23:55:46.268103 338424495 storage/pebble.go:1525 ⋮ [n2,s2,pebble] 549369  \
+             file write stall detected: disk slowness detected: write on file 24856607.sst (4096 \
+             bytes) has been ongoing for 83.5s",
         ]),
         says(
-            "disk {slowness|stall} detected: {what:op} to {file |}{file:word}{*} has been ongoing for {took:s}s",
+            "disk {slowness|stall} detected: {what:op} to {file |}{file:word}{*} has been ongoing \
+             for {took:s}s",
             ONGOING,
         )
-        .like(&["disk slowness detected: write to file /data/000123.sst has been ongoing for 6.0s"]),
+        .like(&["disk slowness detected: write to file /data/000123.sst has been ongoing for \
+                 6.0s"]),
         says(
-            "disk {slowness|stall} detected: unable to {what:op} to {file:word}{*} within {took:s}s",
+            "disk {slowness|stall} detected: unable to {what:op} to {file:word}{*} within \
+             {took:s}s",
             ONGOING,
         )
         .like(&["disk stall detected: unable to write to /mnt/data1/cockroach within 10s"]),

@@ -25,7 +25,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("collectl -sD, disk details as tables or plottable lines", Level::A, &LABELS);
 
 /// collectl's KB are powers of 1024 (it halves sectors).
@@ -62,7 +62,10 @@ static LABELS: Labels = Labels {
             let mut names = found.text("names").unwrap_or_default().split_whitespace();
             names.position(|name| name == "Name").is_some_and(|place| place < 3)
         })
-        .like(&["#Name       KBytes Merged  IOs Size  KBytes Merged  IOs Size  RWSize  QLen  Wait SvcTim Util"]),
+        .like(&[
+            "#Name       KBytes Merged  IOs Size  KBytes Merged  IOs Size  RWSize  QLen  Wait \
+                 SvcTim Util",
+        ]),
         begins("^#Date Time {names:text}$", |found, report, _| {
             report.heading = found.text("names")?.split_whitespace().map(plotted).collect();
             report.enter(PLOT)
@@ -71,7 +74,8 @@ static LABELS: Labels = Labels {
         .shaped("[DSK:")
         .like(&["#Date Time [DSK:sda]Name [DSK:sda]Reads [DSK:sda]RMerge [DSK:sda]RKBytes"]),
         perhaps("^{row:text}$", row).like(&[
-            "sda            0      0    0    0     104      7    4   26      26     1     2      1    0",
+            "sda            0      0    0    0     104      7    4   26      26     1     2      \
+             1    0",
             "20261121 10:00:05 sda 1 0 4 0 0 0 0 0",
         ]),
     ],

@@ -23,7 +23,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 use crate::text::numbers::in_thousands;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("collectl's brief form: all disks together", Level::A, &LABELS);
 
 const KIB: f64 = 1024.0;

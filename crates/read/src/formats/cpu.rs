@@ -29,7 +29,7 @@ use iowhy_model::typed::{Bytes, OfProcess, Share};
 use crate::counters::processor::{Processor, Shares, are_shares, shares};
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("top, mpstat, sar -u: iowait, steal, load, blocked tasks", Level::E, &LABELS);
 
 /// Percent of a processor from which on a task is named, and how many are.
@@ -73,9 +73,12 @@ static LABELS: Labels = Labels {
             report.enter(TABLE)
         })
         .when(|found| table(found.line()).is_some())
-        .like(&["03:15:06 PM  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest   %idle"]),
-        perhaps("^{row:text}$", row)
-            .like(&["03:15:07 PM  all    1.01    0.00    1.01   20.20    0.00    0.00    0.00    0.00   77.78"]),
+        .like(&["03:15:06 PM  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  \
+                 %guest   %idle"]),
+        perhaps("^{row:text}$", row).like(&[
+            "03:15:07 PM  all    1.01    0.00    1.01   20.20    0.00    0.00    0.00    \
+                     0.00   77.78",
+        ]),
         announces("^top - {*}load average: {load:n},", |found, report, _| {
             report.row(LOAD, found.number("load")?);
             close_screen(report);
@@ -111,7 +114,7 @@ static LABELS: Labels = Labels {
         // Free memory, buffers and page cache are what programs may have; some versions print the
         // cache in the swap's line.
         perhaps("Mem", |found, report, _| memory(found, &["Mem:", "Mem "], report))
-        .like(&["MiB Mem :   3770.8 total,    181.9 free,   3264.2 used,    324.7 buff/cache"]),
+            .like(&["MiB Mem :   3770.8 total,    181.9 free,   3264.2 used,    324.7 buff/cache"]),
         perhaps("Spch:", |found, report, _| memory(found, &["Spch:"], report))
             .like(&["MiB Spch:    467,0 total,    302,3 free,     89,3 used,     88,1 buff/cache"]),
         // The table of tasks.
@@ -123,7 +126,8 @@ static LABELS: Labels = Labels {
         .when(|found| Heading::of(found.line(), &["S", "%CPU", "TIME+"]).is_some())
         .like(&["PID USER      PR  NI    VIRT    RES    SHR S %CPU %MEM     TIME+ COMMAND"]),
         follows("^{pid:u} {user:text}", task)
-            .like(&["7 root      20   0       0      0      0 D  0.3  0.0   0:01.20 [kworker/0:1]"]),
+            .like(&["7 root      20   0       0      0      0 D  0.3  0.0   0:01.20 \
+                     [kworker/0:1]"]),
     ],
     own: &["^Tasks:", "^Threads:"],
     end: Some(state),

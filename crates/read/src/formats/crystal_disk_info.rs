@@ -29,7 +29,7 @@ use crate::describe::drive::{celsius, hours, rpm, serial};
 use crate::describe::report::*;
 use crate::drive::health::{leading, nvme_fact, nvme_value};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("drive health as Windows users print it", Level::E, &LABELS);
 
 /// Lists of controllers, and dumps of bytes.

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use crate::histogram::buckets::mean_only;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<DatabaseIo>(
+pub(super) const FORMAT: Format = Format::program::<DatabaseIo>(
     "what MySQL and PostgreSQL count of their file I/O",
     Level::B,
     &[

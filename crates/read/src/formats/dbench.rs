@@ -23,7 +23,7 @@ use iowhy_model::typed::BytesPerSecond;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("operations on files, mean and maximum latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -35,7 +35,7 @@ use crate::counters::stated::rates;
 use crate::program::*;
 use crate::text::repair::has_odd;
 
-pub const FORMAT: Format = Format::program::<Dd>(
+pub(super) const FORMAT: Format = Format::program::<Dd>(
     "bytes copied, seconds, rate",
     Level::A,
     &["dd: ", "if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],

@@ -24,28 +24,33 @@ use crate::describe::report::*;
 use crate::drive::health::is_name;
 use crate::text::invocation::invocation;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("GNU ddrescue: areas of a drive that could not be read", Level::E, &LABELS);
 
 // The labels of the screen: main.cc and rescuebook.cc of ddrescue.
 static LABELS: Labels = Labels {
     command: Some(Command { program: "ddrescue", subject: source, opens: Opens::Record }),
     near: 12,
-    lines: &[
-        begins(
-            "^{ipos:|opos:|rescued:|errsize:|errors:|non-tried:|pct rescued:}{*},{ }{errsize|errors|tried|current rate|average rate|error rate|non-trimmed|non-scraped|bad-sector|bad areas|read errors|run time|remaining time|slow reads|time since last successful read}:",
-            row,
-        )
-        .like(&[
-            "rescued:   500107 MB,  errsize:   12288 B,  current rate:        0 B/s",
-            "ipos:   120034 MB,   errors:       3,    average rate:   55324 kB/s",
-            "rescued:  256060 MB,   bad areas:        2,        run time:      2m 21s",
-            "pct rescued:   99.99%, read errors:       17,  remaining time:         n/a",
-        ]),
-    ],
+    lines: &[begins(
+        "^{ipos:|opos:|rescued:|errsize:|errors:|non-tried:|pct rescued:}{*},{ \
+             }{errsize|errors|tried|current rate|average rate|error \
+             rate|non-trimmed|non-scraped|bad-sector|bad areas|read errors|run time|remaining \
+             time|slow reads|time since last successful read}:",
+        row,
+    )
+    .like(&[
+        "rescued:   500107 MB,  errsize:   12288 B,  current rate:        0 B/s",
+        "ipos:   120034 MB,   errors:       3,    average rate:   55324 kB/s",
+        "rescued:  256060 MB,   bad areas:        2,        run time:      2m 21s",
+        "pct rescued:   99.99%, read errors:       17,  remaining time:         n/a",
+    ])],
     own: &[
-        "^GNU ddrescue", "^About to copy ", "^Proceed (y/N)", "^Press Ctrl-C",
-        "^{Initial|Current} status", "^Finished",
+        "^GNU ddrescue",
+        "^About to copy ",
+        "^Proceed (y/N)",
+        "^Press Ctrl-C",
+        "^{Initial|Current} status",
+        "^Finished",
         "^{Copying|Trimming|Scraping|Retrying|Splitting} {*}.",
         "^{ipos|opos|rescued|run time|time since last successful read}:",
     ],

@@ -27,7 +27,7 @@ use iowhy_model::typed::PageCache;
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "CrystalDiskMark, KDiskMark: rates and mean latencies by size and depth",
     Level::A,
     &LABELS,
@@ -38,7 +38,8 @@ static LABELS: Labels = Labels {
     may_resume: true,
     lines: &[
         begins(
-            "^{SEQ|RND|Sequential|Random} {size:text}(Q={q:u}, T={t:u}):{mb:n} MB/s [{ios:n} IOPS] <{us:n} us>$",
+            "^{SEQ|RND|Sequential|Random} {size:text}(Q={q:u}, T={t:u}):{mb:n} MB/s [{ios:n} IOPS] \
+             <{us:n} us>$",
             with_latency,
         )
         .like(&[

@@ -27,7 +27,7 @@ use iowhy_model::typed::{Bytes, BytesPerSecond, PageCache};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "FreeBSD diskinfo -t, -S: seeks and durable writes of a disk",
     Level::A,
     &LABELS,

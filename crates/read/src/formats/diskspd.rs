@@ -26,7 +26,7 @@ use crate::counters::work::{TimeSpans, Work};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Diskspd>(
+pub(super) const FORMAT: Format = Format::program::<Diskspd>(
     "diskspd -Rxml, rates and latency percentiles",
     Level::B,
     &["<Results>", "<?xml"],

@@ -28,7 +28,7 @@ use crate::counters::work::{ALL, TimeSpans, Work};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<DiskspdText>(
+pub(super) const FORMAT: Format = Format::program::<DiskspdText>(
     "diskspd's text result: rates, mean latencies, percentiles",
     Level::B,
     &["Results for timespan ", "|", "Input parameters:"],

@@ -33,7 +33,7 @@ use crate::counters::diskstats::parse_line;
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<Diskstats>(
+pub(super) const FORMAT: Format = Format::program::<Diskstats>(
     "copies of /proc/diskstats, two or more",
     Level::A,
     &["TS ", "^moment", "^numbers", "^row"],

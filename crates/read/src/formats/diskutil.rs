@@ -20,7 +20,7 @@ use iowhy_model::Medium;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("diskutil info of macOS: a disk's SMART status", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -23,19 +23,22 @@ use iowhy_model::typed::{ArrayAction, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("dmsetup status: caches, pools, snapshots, RAID", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     may_resume: true,
     lines: &[
         begins(
-            "{:u} {:u} cache {:u} {:word} {:u} {used:word} {rh:u} {rm:u} {wh:u} {wm:u} {:u} {:u} {dirty:u} ",
+            "{:u} {:u} cache {:u} {:word} {:u} {used:word} {rh:u} {rm:u} {wh:u} {wm:u} {:u} {:u} \
+             {dirty:u} ",
             cache,
         )
         .like(&[
-            "vg-local: 0 3408953344 cache 8 4377/524288 128 1460096/1460096 9124416 8452889 245665983 18318430 62445 62445 1875 1 writeback 2 migration_threshold 2048 smq 0 rw -",
-            "0 8388608 cache 8 86/128000 512 784/36864 200 67 1018 0 0 784 0 1 writeback 2 migration_threshold 2048 smq 0 rw -",
+            "vg-local: 0 3408953344 cache 8 4377/524288 128 1460096/1460096 9124416 8452889 \
+             245665983 18318430 62445 62445 1875 1 writeback 2 migration_threshold 2048 smq 0 rw -",
+            "0 8388608 cache 8 86/128000 512 784/36864 200 67 1018 0 0 784 0 1 writeback 2 \
+             migration_threshold 2048 smq 0 rw -",
         ]),
         begins("{:u} {:u} thin-pool {:u} {metadata:word} {data:word} ", |found, _, sink| {
             let (name, place) = (name(found.line()), sink.here());
@@ -44,7 +47,8 @@ static LABELS: Labels = Labels {
             sink.add_fact_at(name, typed::POOL_DATA_USED, used("data")?, &place);
             Some(())
         })
-        .like(&["pool: 0 4294967296 thin-pool 1 4161/262144 122/1000 - rw discard_passdown queue_if_no_space - 1024"]),
+        .like(&["pool: 0 4294967296 thin-pool 1 4161/262144 122/1000 - rw discard_passdown \
+                 queue_if_no_space - 1024"]),
         begins("{:u} {:u} snapshot {used:word}", |found, _, sink| {
             let (name, place) = (name(found.line()), sink.here());
             let used = Share::from_percent(100.0 * share(found.text("used")?)?);
@@ -56,7 +60,8 @@ static LABELS: Labels = Labels {
             .like(&["vg-root: 0 20971520 raid raid1 2 AA 20971520/20971520 idle 0"]),
         begins("{:u} {:u} mirror {n:u} {:text}", mirror)
             .like(&["vg-m: 0 2097152 mirror 2 254:61 254:62 730/2048 1 AA 3 disk 254:60 A"]),
-        perhaps("{:u} {:u} {linear|striped|crypt|error|zero|multipath|thin|snapshot-origin|snapshot-merge|verity|integrity|writecache|vdo}", |_, _, _| Some(()))
+        perhaps("{:u} {:u} \
+                 {linear|striped|crypt|error|zero|multipath|thin|snapshot-origin|snapshot-merge|verity|integrity|writecache|vdo}", |_, _, _| Some(()))
             .like(&["vg-var: 0 2097152 linear"]),
     ],
     ..Labels::NEW

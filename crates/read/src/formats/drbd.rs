@@ -25,7 +25,7 @@ use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "/proc/drbd: open requests of replicated volumes, local and at the peer",
     Level::E,
     &LABELS,
@@ -40,16 +40,18 @@ static LABELS: Labels = Labels {
             .opens_record()
             .like(&["0: cs:WFConnection ro:Primary/Unknown ds:UpToDate/DUnknown C r-----"]),
         begins(
-            "^ns:{:u} nr:{:u} dw:{:u} dr:{:u} al:{:u} bm:{:u} lo:{lo:u} pe:{pe:u} ua:{ua:u} ap:{:u}",
+            "^ns:{:u} nr:{:u} dw:{:u} dr:{:u} al:{:u} bm:{:u} lo:{lo:u} pe:{pe:u} ua:{ua:u} \
+             ap:{:u}",
             counters,
         )
-        .like(&[
-            "ns:0 nr:0 dw:0 dr:0 al:0 bm:0 lo:3 pe:12 ua:0 ap:11 ep:1 wo:b oos:0",
-        ]),
+        .like(&["ns:0 nr:0 dw:0 dr:0 al:0 bm:0 lo:3 pe:12 ua:0 ap:11 ep:1 wo:b oos:0"]),
         announces("^version: {:word} (api:", |_, _, _| Some(()))
             .like(&["version: 8.4.0 (api:1/proto:86-100)"]),
         says("^[{*}] sync'ed: {done:n}%", |found, report, _| {
-            report.fact(typed::ARRAY_PERCENT, Share::from_percent(found.number("done").filter(|n| (0.0..=100.0).contains(n))?))
+            report.fact(
+                typed::ARRAY_PERCENT,
+                Share::from_percent(found.number("done").filter(|n| (0.0..=100.0).contains(n))?),
+            )
         })
         .like(&["[=>..................] sync'ed: 12.3% (9000/10239)M"]),
         says("^finish: {:word} speed: {kib:#} {*} want: {want:#} ", |found, report, _| {
@@ -64,7 +66,16 @@ static LABELS: Labels = Labels {
         })
         .like(&["finish: 0:12:40 speed: 12,115 (11,980) K/sec"]),
     ],
-    own: &["^GIT-hash:", "^srcversion:", "^SVN Revision:", "^act_log:", "^resync:", "^{:u}: cs:Unconfigured"],
+    own: &[
+        "^GIT-hash:",
+        "^srcversion:",
+        "^SVN \
+                                          Revision:",
+        "^act_log:",
+        "^resync:",
+        "^{:u}: \
+                                               cs:Unconfigured",
+    ],
     ..Labels::NEW
 };
 

@@ -22,7 +22,7 @@
 use crate::describe::drive::{firmware, model, rpm, serial};
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "settings of a drive: hdparm -W, hdparm -I, sdparm --get WCE",
     Level::E,
     &LABELS,

@@ -35,7 +35,7 @@ use crate::counters::stated::{Column, state_disk, state_disks};
 use crate::program::*;
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::program::<Dstat>(
+pub(super) const FORMAT: Format = Format::program::<Dstat>(
     "dstat, dool: bytes, requests, waits of disks; CPUs",
     Level::A,
     &[

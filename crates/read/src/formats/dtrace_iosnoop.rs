@@ -27,7 +27,7 @@ use iowhy_model::Edges;
 use crate::program::*;
 use crate::text::columns::Heading;
 
-pub const FORMAT: Format = Format::by_line::<DtraceIosnoop>(
+pub(super) const FORMAT: Format = Format::by_line::<DtraceIosnoop>(
     "iosnoop of the DTraceToolkit: one line per block I/O",
     Level::C,
     &["BLOCK"],

@@ -32,7 +32,7 @@ use iowhy_model::{Message, MessageKind};
 use crate::drive::log_events::LogEvents;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Errpt>(
+pub(super) const FORMAT: Format = Format::by_line::<Errpt>(
     "errpt of AIX: errors of disks, paths, adapters",
     Level::E,
     &["IDENTIFIER", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3], CLASSES[4], CLASSES[5]],

@@ -34,7 +34,7 @@ use iowhy_model::{Message, MessageKind};
 use crate::drive::log_events::{Kinds, LogEvents, kind_of};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<EsxiLog>(
+pub(super) const FORMAT: Format = Format::by_line::<EsxiLog>(
     "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
     Level::E,
     &["cpu", "vobd"],

@@ -29,7 +29,7 @@ use iowhy_model::{Interval, Level, Op};
 use crate::Format;
 use crate::describe::table::{Cells, MIB, MS, Slot, Subject, Table, bytes, column, ios, wait_ms};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::table("esxtop of VMware ESXi: commands and latencies of disks", Level::A, &TABLE);
 
 static TABLE: Table = Table {

@@ -27,7 +27,7 @@ use iowhy_model::{Level, Nanos, Op, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, Stamp, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("etcd's log: slow fdatasync, slow applies, late heartbeats", Level::C, &LOG);
 
 const SYNC: &[Effect] = &[Effect::Event(Op::Flush, "fdatasync")];
@@ -55,14 +55,17 @@ static LOG: Log = Log {
         says("sync duration of {took:time}, expected less than ", SYNC)
             .like(&["2020-02-11 10:00:01.2 W | wal: sync duration of 1.5s, expected less than 1s"]),
         says(" took too long ({took:time}) {*}to execute", APPLY).like(&[
-            "etcdserver: read-only range request \"key:\\\"/registry\\\" \" took too long (123.4ms) to execute",
+            "etcdserver: read-only range request \"key:\\\"/registry\\\" \" took too long \
+             (123.4ms) to execute",
         ]),
         // etcd 2.
         says("apply entries took too long [{took:time} for {:u} entries]", APPLY).like(&[
-            "2016-09-28 01:47:46.876082 W | etcdserver: apply entries took too long [99.9ms for 1 entries]",
+            "2016-09-28 01:47:46.876082 W | etcdserver: apply entries took too long [99.9ms for 1 \
+             entries]",
         ]),
         says("failed to send out heartbeat on time", LATE).like(&[
-            "etcdserver: failed to send out heartbeat on time (exceeded the 100ms timeout for 23.4ms)",
+            "etcdserver: failed to send out heartbeat on time (exceeded the 100ms timeout for \
+             23.4ms)",
         ]),
     ],
     cut: &["slow fdatasync"],

@@ -27,7 +27,7 @@ use crate::program::*;
 use crate::text::csv;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::by_line::<EventsCsv>(
+pub(super) const FORMAT: Format = Format::by_line::<EventsCsv>(
     "iowhy's individual I/Os as CSV, written by `iowhy convert`",
     Level::C,
     &["input,device,op,flags,"],

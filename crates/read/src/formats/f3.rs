@@ -23,7 +23,7 @@ use iowhy_model::typed::BytesPerSecond;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("f3write, f3read: throughput of a card, and sectors it lost", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

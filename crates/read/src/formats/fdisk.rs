@@ -25,7 +25,7 @@ use iowhy_model::typed::Bytes;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("fdisk -l: partitions and block sizes of a disk", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -21,7 +21,8 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("the number of extents of a file", Level::E, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("the number of extents of a file", Level::E, &LABELS);
 
 /// Bytes that one extent of ext4 holds at most: 32,768 blocks of 4 KiB (Documentation,
 /// filesystems/ext4/ifork.rst).

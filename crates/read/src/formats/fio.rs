@@ -43,7 +43,7 @@ use crate::listing::another_run;
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::by_line::<Fio>(
+pub(super) const FORMAT: Format = Format::by_line::<Fio>(
     "fio's normal output and command line: rates, latencies, percentiles, disk totals",
     Level::B,
     &["fio", ": (g=", ": (groupid=", "msec"],

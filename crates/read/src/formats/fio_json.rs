@@ -41,7 +41,7 @@ use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 
-pub const FORMAT: Format = Format::program::<FioJson>(
+pub(super) const FORMAT: Format = Format::program::<FioJson>(
     "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
     Level::B,
     &[

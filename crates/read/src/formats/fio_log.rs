@@ -39,7 +39,7 @@ use crate::fio::bins;
 use crate::histogram::buckets::histogram_of;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<FioLog>(
+pub(super) const FORMAT: Format = Format::program::<FioLog>(
     "fio's latency, IOPS, bandwidth and histogram logs",
     Level::C,
     &["^numbers"],

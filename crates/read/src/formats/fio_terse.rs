@@ -33,7 +33,7 @@ use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::program::*;
 use crate::text::repair::{has_odd, is_odd};
 
-pub const FORMAT: Format = Format::by_line::<FioTerse>(
+pub(super) const FORMAT: Format = Format::by_line::<FioTerse>(
     "fio's terse output, versions 2 to 5",
     Level::B,
     &["2;", "3;", "4;", "5;", ";fio-"],

@@ -27,7 +27,7 @@ use iowhy_model::{Level, Op};
 use crate::Format;
 use crate::describe::table::{KIB, MS, Slot, Subject, Table, busy, bytes, column, ios, wait_ms};
 
-pub const FORMAT: Format = Format::table("iostat -x of FreeBSD", Level::A, &TABLE);
+pub(super) const FORMAT: Format = Format::table("iostat -x of FreeBSD", Level::A, &TABLE);
 
 static TABLE: Table = Table {
     // Solaris has `actv`, FreeBSD `qlen`.

@@ -22,7 +22,7 @@
 use crate::describe::report::*;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "ext4dist, xfsdist, ...: latency histograms of file operations (bcc)",
     Level::B,
     &LABELS,

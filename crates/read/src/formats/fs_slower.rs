@@ -27,7 +27,7 @@ use crate::describe::report::*;
 use crate::fixed;
 use crate::text::repair::has_odd;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
     Level::C,
     &LABELS,

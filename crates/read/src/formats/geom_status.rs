@@ -21,7 +21,7 @@ use iowhy_model::typed::{ArrayAction, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("gmirror and graid status of FreeBSD: arrays", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -28,7 +28,7 @@ use crate::counters::windows_disk::{TOTAL, interval};
 use crate::program::*;
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::by_line::<GetCounter>(
+pub(super) const FORMAT: Format = Format::by_line::<GetCounter>(
     "Windows' counters as PowerShell prints them: Get-Counter",
     Level::A,
     &["\\\\"],

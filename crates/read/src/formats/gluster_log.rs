@@ -25,7 +25,7 @@ use iowhy_model::{Message, MessageKind};
 use crate::drive::log_events::LogEvents;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<GlusterLog>(
+pub(super) const FORMAT: Format = Format::by_line::<GlusterLog>(
     "GlusterFS client log: servers that do not respond",
     Level::E,
     &["rpc_clnt_ping_timer_expired", "socket_connect_finish"],

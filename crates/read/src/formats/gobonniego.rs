@@ -21,7 +21,8 @@ use iowhy_model::typed::PageCache;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("throughput of files, run after run", Level::A, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("throughput of files, run after run", Level::A, &LABELS);
 
 /// Bytes of a sequential and of a random request (bench.go, Blocksize and diskBlockSize).
 const BLOCK: f64 = 65_536.0;
@@ -32,7 +33,8 @@ static LABELS: Labels = Labels {
     near: 1,
     lines: &[
         announces("gobonniego starting. version: ", |_, _, _| Some(())).like(&[
-            "2023/12/16 04:26:45 gobonniego starting. version: 1.0.9, runs: 5, seconds: 0, threads: 4",
+            "2023/12/16 04:26:45 gobonniego starting. version: 1.0.9, runs: 5, seconds: 0, \
+             threads: 4",
         ]),
         begins("^Sequential {op:op} MB/s: {mb:n}$", |found, report, sink| {
             let (op, _) = found.operation()?;

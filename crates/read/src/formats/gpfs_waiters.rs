@@ -21,7 +21,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("mmdiag --waiters of GPFS: what threads wait for", Level::E, &LABELS);
 
 /// What a waiter waits for, and under which names that is kept: how many, and the longest, s.
@@ -37,10 +37,12 @@ static LABELS: Labels = Labels {
         announces("^=== mmdiag: waiters ===", |_, _, _| Some(()))
             .like(&["=== mmdiag: waiters ==="]),
         begins("^Waiting {took:s} sec since {:word} {*}thread {:u} {:word} ", waiter).like(&[
-            "Waiting 0.0409 sec since 10:24:00, monitored, thread 23170 NSDThread: for I/O completion",
+            "Waiting 0.0409 sec since 10:24:00, monitored, thread 23170 NSDThread: for I/O \
+             completion",
         ]),
         begins("^0x{:word} {:text} waiting {took:s} seconds, {:word} ", waiter).like(&[
-            "0x7FF0C0001A80 (  30641) waiting 2.211 seconds, NSDThread: for I/O completion on disk d5",
+            "0x7FF0C0001A80 (  30641) waiting 2.211 seconds, NSDThread: for I/O completion on disk \
+             d5",
         ]),
     ],
     end: Some(|report, sink| {

@@ -30,7 +30,7 @@ use iowhy_model::{Level, Op};
 use crate::Format;
 use crate::describe::table::{KIB, RowTime, Slot, Subject, Table, busy, column, ios, wait_ms};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::table("gstat of FreeBSD: latency and busy share of disks", Level::A, &TABLE);
 
 static TABLE: Table = Table {

@@ -23,7 +23,7 @@ use iowhy_model::typed::{BytesPerSecond, PageCache};
 use crate::describe::report::*;
 use crate::describe::table::MIB;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("HD Tune: benchmark of a drive on Windows", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -25,7 +25,7 @@ use iowhy_model::typed::{BytesPerSecond, PageCache};
 use crate::describe::report::*;
 use crate::describe::table::MIB;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("hdparm -tT: sequential reads of a disk and of memory", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

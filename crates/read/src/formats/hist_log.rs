@@ -35,7 +35,7 @@ use crate::histogram::subject::Subject;
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::by_line::<HistLog>(
+pub(super) const FORMAT: Format = Format::by_line::<HistLog>(
     "SystemTap latency histograms (@hist_log)",
     Level::B,
     &[

@@ -28,7 +28,7 @@ use iowhy_model::typed::{OfProcess, PerSecond};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("SHOW ENGINE INNODB STATUS: pending and done I/O", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
@@ -48,7 +48,8 @@ static LABELS: Labels = Labels {
             "Pending normal aio reads: 2, aio writes: 5,",
         ]),
         begins(
-            "--Thread {:u} has waited at {place:text} line {line:u} for {s:n} seconds the semaphore:",
+            "--Thread {:u} has waited at {place:text} line {line:u} for {s:n} seconds the \
+             semaphore:",
             |found, report, _| {
                 let seconds = found.number("s")?;
                 if seconds > report.kept(WAITED).unwrap_or(-1.0) {
@@ -60,7 +61,8 @@ static LABELS: Labels = Labels {
             },
         )
         .like(&[
-            "--Thread 139731125044992 has waited at trx0i_s.cc line 1074 for 245 seconds the semaphore:",
+            "--Thread 139731125044992 has waited at trx0i_s.cc line 1074 for 245 seconds the \
+             semaphore:",
         ]),
         begins("^InnoDB: Pending preads {r:u}, pwrites {w:u}$", |found, report, _| {
             most(report, "read.pending", found.number("r"));

@@ -32,7 +32,7 @@ use crate::describe::report::*;
 use crate::device_of_numbers;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "iolatency and iolatency_micro: ftrace block latency histograms",
     Level::B,
     &LABELS,

@@ -39,7 +39,7 @@ use crate::text::invocation::invocation;
 use crate::text::numbers::spaced_time_ns;
 use crate::text::repair::has_odd;
 
-pub const FORMAT: Format = Format::program::<Ioping>(
+pub(super) const FORMAT: Format = Format::program::<Ioping>(
     "latency of single requests, text and JSON",
     Level::B,
     &[": request=", " ioping statistics ---", " requests completed in ", "[{", "^numbers"],

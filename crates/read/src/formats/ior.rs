@@ -26,7 +26,7 @@ use iowhy_model::typed::PageCache;
 use crate::describe::report::*;
 use crate::describe::table::{KIB, MIB};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("bandwidth, rate and latency of parallel tasks", Level::A, &LABELS);
 
 // What the rows below a heading are.
@@ -46,25 +46,41 @@ static LABELS: Labels = Labels {
             report.enter(ACCESS)
         })
         .like(&[
-            "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter",
-            "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter",
+            "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    \
+             wr/rd(s)   close(s)   total(s)   iter",
+            "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   \
+             total(s)   iter",
             "access    bw(MiB/s)  IOPS",
         ]),
         begins("^Operation Max(MiB) Min(MiB) Mean(MiB) {:text}", |found, report, _| {
             report.heading = Heading::of(found.line(), &["Mean(MiB)"])?;
             report.enter(SUMMARY)
         })
-        .like(&["Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum"]),
-        says("^remove - {*}", |_, _, _| Some(()))
-            .like(&["remove    -          -          -           -          -          -          -          -          0.000564   0"]),
+        .like(&[
+            "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  \
+                 Mean(OPs)     StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff \
+                 reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum",
+        ]),
+        says("^remove - {*}", |_, _, _| Some(())).like(&[
+            "remove    -          -          -           -          -          -          \
+                     -          -          0.000564   0",
+        ]),
         perhaps("^{op:op} {:n} {:text}", row)
             .when(|found| matches!(found.operation(), Some((Op::Read | Op::Write, _))))
             .like(&[
-                "write     580.00     580.01     0.006896    10485760   1024.00    0.000648   70.62      0.000842   70.62      0",
+                "write     580.00     580.01     0.006896    10485760   1024.00    0.000648   \
+                 70.62      0.000842   70.62      0",
                 "read      5640       5641",
             ]),
         perhaps("^{read|write} {:word}", |_, report, _| {
-            if report.part == ACCESS { report.fails("the row does not match the heading") } else { None }
+            if report.part == ACCESS {
+                report.fails(
+                    "the row does not match the \
+                                                     heading",
+                )
+            } else {
+                None
+            }
         })
         .like(&["write     58o.00     580.01"]),
         says("^clients = {n:#}", |found, report, _| tasks(found.count("n")?, report))
@@ -78,13 +94,47 @@ static LABELS: Labels = Labels {
         }),
     ],
     ignored: &[
-        "Began", "Command line used", "Machine", "TestID", "StartTime", "Path", "FS", "Options", "api", "apiVersion",
-        "test filename", "access", "type", "segments", "ordering in a file", "ordering inter file", "task offset",
-        "nodes", "clients per node", "memoryBuffer", "dataAccess", "GPUDirect", "repetitions",
-        "xfersize", "blocksize", "aggregate filesize", "verbose", "Results", "Participating tasks",
-        "Max Write", "Max Read", "Finished", "Summary of all tests", "Using Time Stamp",
-        "Start time skew across all tasks", "Commencing write performance test",
-        "Commencing read performance test", "Summary",
+        "Began",
+        "Command line \
+                  used",
+        "Machine",
+        "TestID",
+        "StartTime",
+        "Path",
+        "FS",
+        "Options",
+        "api",
+        "apiVersion",
+        "test \
+         filename",
+        "access",
+        "type",
+        "segments",
+        "ordering in a \
+                                                   file",
+        "ordering inter file",
+        "task offset",
+        "nodes",
+        "clients per node",
+        "memoryBuffer",
+        "dataAccess",
+        "GPUDirect",
+        "repetitions",
+        "xfersize",
+        "blocksize",
+        "aggregate filesize",
+        "verbose",
+        "Results",
+        "Participating tasks",
+        "Max Write",
+        "Max Read",
+        "Finished",
+        "Summary of all tests",
+        "Using Time Stamp",
+        "Start time skew across all tasks",
+        "Commencing write performance test",
+        "Commencing read performance test",
+        "Summary",
     ],
     own: &["^------", "^Verifying contents of the file(s) just written."],
     ..Labels::NEW

@@ -31,7 +31,7 @@ use crate::program::*;
 use crate::text::recent::RecentNames;
 use crate::text::repair::has_odd;
 
-pub const FORMAT: Format = Format::program::<Iosnoop>(
+pub(super) const FORMAT: Format = Format::program::<Iosnoop>(
     "one line per block I/O from perf-tools",
     Level::C,
     &["LATms"],

@@ -47,7 +47,7 @@ use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, incomplete};
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<Iostat>(
+pub(super) const FORMAT: Format = Format::program::<Iostat>(
     "iostat of sysstat, every generation, with or without -x",
     Level::A,
     &[

@@ -23,7 +23,7 @@
 use crate::describe::report::*;
 use crate::drive::health::leading;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("disk errors counted by illumos: iostat -e, -E", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
@@ -31,9 +31,16 @@ static LABELS: Labels = Labels {
     may_resume: true,
     lines: &[
         announces("^---- errors ---$", |_, _, _| Some(())).like(&["---- errors ---"]),
-        begins("^s/w h/w trn tot device$", |_, _, _| Some(())).shaped("h/w").like(&["s/w h/w trn tot device"]),
         begins(
-            "^{disk:word} Soft Errors: {soft:u} Hard Errors: {hard:u} Transport Errors: {transport:u}$",
+            "^s/w h/w trn tot \
+                device$",
+            |_, _, _| Some(()),
+        )
+        .shaped("h/w")
+        .like(&["s/w h/w trn tot device"]),
+        begins(
+            "^{disk:word} Soft Errors: {soft:u} Hard Errors: {hard:u} Transport Errors: \
+             {transport:u}$",
             |found, report, sink| {
                 report.name(found.text("disk")?);
                 counts(found, report, sink)

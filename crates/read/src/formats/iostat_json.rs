@@ -36,7 +36,7 @@ use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::program::<IostatJson>(
+pub(super) const FORMAT: Format = Format::program::<IostatJson>(
     "iostat -o JSON of sysstat, complete or truncated",
     Level::A,
     &["^document"],

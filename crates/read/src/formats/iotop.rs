@@ -25,7 +25,7 @@ use iowhy_model::typed::{OfProcess, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "iotop -b: reads and writes of processes, totals of the disks",
     Level::E,
     &LABELS,

@@ -35,7 +35,7 @@ use memchr::memmem;
 use crate::Binary;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<IowhyCapture>(
+pub(super) const FORMAT: Format = Format::by_line::<IowhyCapture>(
     "captures of `iowhy record`: every I/O, averages, histograms, facts",
     Level::D,
     &["IOWHY\u{1}"],

@@ -36,7 +36,7 @@ use crate::listing::another_input;
 use crate::program::*;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::by_line::<IowhyJsonl>(
+pub(super) const FORMAT: Format = Format::by_line::<IowhyJsonl>(
     "iowhy's own records: JSON lines of events, histograms and their source",
     Level::C,
     &["\"iowhy."],

@@ -24,7 +24,7 @@ use iowhy_model::typed::PageCache;
 use crate::counters::stated::rates;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Iozone>(
+pub(super) const FORMAT: Format = Format::by_line::<Iozone>(
     "throughput of records, sequential and random",
     Level::A,
     &["reclen", DIRECT],

@@ -22,7 +22,7 @@ use iowhy_model::{Message, MessageKind};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("sessions of iSCSI: iscsiadm -m session -P 3", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -24,22 +24,26 @@ use iowhy_model::Event;
 use crate::describe::report::*;
 use crate::{device_name, fixed};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("trace events of ext4's journal: time of each commit", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[
         begins(
-            "{at:word}: jbd2_run_stats: dev {major:u},{minor:u} {*} locked {locked:u} flushing {flushing:u} logging {logging:u}",
+            "{at:word}: jbd2_run_stats: dev {major:u},{minor:u} {*} locked {locked:u} flushing \
+             {flushing:u} logging {logging:u}",
             commit,
         )
         .like(&[
-            "jbd2/vda1-8-352     [001] .... 71893.004155: jbd2_run_stats: dev 254,1 tid 8512 wait 0 request_delay 0 running 4532 locked 0 flushing 0 logging 12 handle_count 31 blocks 9 blocks_logged 10",
+            "jbd2/vda1-8-352     [001] .... 71893.004155: jbd2_run_stats: dev 254,1 tid 8512 wait \
+             0 request_delay 0 running 4532 locked 0 flushing 0 logging 12 handle_count 31 blocks \
+             9 blocks_logged 10",
         ]),
         begins(": jbd2_run_stats: dev ", |_, _, _| None)
             .like(&["jbd2/vda1-8-352 [001] .... 71893.004155: jbd2_run_stats: dev 254,1 tid"]),
         begins(": jbd2_{:word}_stats: dev ", |_, _, _| Some(())).like(&[
-            "kworker/0:1-18 [000] .... 71893.1: jbd2_handle_stats: dev 254,1 tid 8512 type 6 line_no 3",
+            "kworker/0:1-18 [000] .... 71893.1: jbd2_handle_stats: dev 254,1 tid 8512 type 6 \
+             line_no 3",
         ]),
     ],
     ..Labels::NEW

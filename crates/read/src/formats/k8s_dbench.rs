@@ -24,7 +24,7 @@ use iowhy_model::typed::{BytesPerSecond, PageCache};
 use crate::describe::report::*;
 use crate::text::numbers::in_thousands;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("rates and latencies of a Kubernetes volume", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

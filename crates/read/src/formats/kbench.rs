@@ -23,7 +23,7 @@ use iowhy_model::typed::{BytesPerSecond, PageCache};
 use crate::describe::report::*;
 use crate::describe::table::KIB;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("IOPS, bandwidth and latency of a Kubernetes volume", Level::A, &LABELS);
 
 // What the two lines below a heading are.

@@ -91,7 +91,7 @@ use crate::drive::stack_frames;
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<KernelLog>(
+pub(super) const FORMAT: Format = Format::program::<KernelLog>(
     "the kernel's log: dmesg, journalctl -k, /var/log/messages",
     Level::E,
     &[
@@ -1487,7 +1487,8 @@ mod tests {
 
     #[test]
     fn what_an_adapter_repaired_is_counted_of_the_drive() {
-        let line = "3w-9xxx: scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F.";
+        let line = "3w-9xxx: scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=1, \
+                    LBA=0x4383A7F.";
         assert_eq!(unread_behind_3ware(line).as_deref(), Some("c0/p1"));
         let other = "3w-9xxx: scsi0: AEN: INFO (0x04:0x0029): Verify started:unit=0.";
         assert_eq!(unread_behind_3ware(other), None);

@@ -27,7 +27,7 @@ use iowhy_model::{Message, MessageKind, waits};
 use crate::drive::stack_frames;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<KernelStack>(
+pub(super) const FORMAT: Format = Format::program::<KernelStack>(
     "kernel stacks of tasks: /proc/PID/stack",
     Level::E,
     &["[<"],

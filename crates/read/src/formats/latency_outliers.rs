@@ -27,7 +27,7 @@
 use crate::describe::report::*;
 use crate::histogram::buckets::COUNT_LIMIT;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("slow I/Os and per-device latency from a SystemTap script", Level::B, &LABELS);
 
 /// This is inside the table's rows.

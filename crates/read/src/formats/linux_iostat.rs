@@ -29,7 +29,7 @@ use iowhy_model::{Level, Op};
 use crate::Format;
 use crate::describe::table::{KIB, MS, Slot, Subject, Table, busy, bytes, column, ios};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::table("iostat 2 of Linux with the columns of Solaris", Level::A, &TABLE);
 
 /// Busy share from which on one request follows the other (a choice).

@@ -37,7 +37,7 @@ use crate::drive::health::is_name;
 use crate::program::*;
 use crate::text::document::{Document, Piece, plain, sniff_document};
 
-pub const FORMAT: Format = Format::program::<Lsblk>(
+pub(super) const FORMAT: Format = Format::program::<Lsblk>(
     "block devices: lsblk as a tree, list, pairs or JSON",
     Level::E,
     &["NAME", "PATH", "^document"],

@@ -24,7 +24,7 @@ use iowhy_model::typed::{BitsPerSecond, Key};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("links of storage controllers and NVMe drives: lspci -vv", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

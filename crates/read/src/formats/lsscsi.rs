@@ -18,7 +18,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("lsscsi: models of disks", Level::E, &LABELS);
+pub(super) const FORMAT: Format = Format::labels("lsscsi: models of disks", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     may_resume: true,

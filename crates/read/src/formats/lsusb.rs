@@ -21,7 +21,7 @@ use iowhy_model::typed::BitsPerSecond;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("lsusb -t: speeds of the USB links of disks", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -25,7 +25,7 @@ use iowhy_model::typed::{ArrayAction, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("LVM's logical volumes: usage of thin pools and snapshots", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -27,7 +27,7 @@ use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 use crate::describe::report::*;
 use crate::drive::health::leading;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("Linux software RAID: /proc/mdstat, mdadm --detail", Level::E, &LABELS);
 
 /// Labels of `mdadm --detail` without a fact that is read.
@@ -146,7 +146,8 @@ static LABELS: Labels = Labels {
         })
         .like(&["resync=DELAYED"]),
         perhaps("^[{*}] {action:word} = {percent:word}", progress).like(&[
-            "[===>.................]  recovery = 19.6% (288381540/1465135936) finish=1420.1min speed=13810K/sec",
+            "[===>.................]  recovery = 19.6% (288381540/1465135936) finish=1420.1min \
+             speed=13810K/sec",
         ]),
         perhaps("^{n:word} {major:word} {minor:word} {place:word} {state:text}", device)
             .like(&["2       8       49        -      faulty   /dev/sdd1"]),

@@ -24,7 +24,7 @@ use iowhy_model::typed::{Bytes, Key, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("memory and swap: /proc/meminfo, free, swapon, /proc/swaps", Level::E, &LABELS);
 
 /// Labels of /proc/meminfo that are used.

@@ -32,7 +32,7 @@ use crate::describe::log::{Effect, Log, Stamp, says};
 use crate::describe::pattern::Found;
 use crate::{Format, integer};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("MongoDB's log: long checkpoints and flushes, reads of queries", Level::E, &LOG);
 
 const CHECKPOINT: &[Effect] = &[Effect::Running(typed::CHECKPOINT_COUNT, typed::CHECKPOINT_TOTAL)];
@@ -47,28 +47,33 @@ static LOG: Log = Log {
     sentences: &[
         says("Checkpoint {has been running for|ran for} {took:s} seconds{*}wrote", CHECKPOINT)
             .like(&[
-                "[1588254373:511361][1:0x7f], WT_SESSION.checkpoint: Checkpoint has been running for 20 seconds and wrote: 41000 pages (1300 MB)",
+                "[1588254373:511361][1:0x7f], WT_SESSION.checkpoint: Checkpoint has been running \
+                 for 20 seconds and wrote: 41000 pages (1300 MB)",
             ]),
         says("flushing mmaps took {took:ms}ms", FLUSH).like(&[
-            "2015-07-02T10:31:08.811+0000 I STORAGE  [DataFileSync] flushing mmaps took 11520ms  for 12 files",
+            "2015-07-02T10:31:08.811+0000 I STORAGE  [DataFileSync] flushing mmaps took 11520ms  \
+             for 12 files",
         ]),
         // db/ftdc of MongoDB shows it from 1 s on.
         says("serverStatus was very slow{rest:text}", STATUS)
             .over(Nanos::whole_ms(1_000))
             .like(&[
-                "2018-04-23T14:17:08.626+0000 I COMMAND  [ftdc] serverStatus was very slow: { after basic: 12, after asserts: 22, after wiredTiger: 8560, at end: 8561 }",
+                "2018-04-23T14:17:08.626+0000 I COMMAND  [ftdc] serverStatus was very slow: { \
+                 after basic: 12, after asserts: 22, after wiredTiger: 8560, at end: 8561 }",
             ]),
         says(r#""Slow query"{*}timeReadingMicros":{ }{took:us}"#, READ).like(&[
             r#"{"t":{"$date":"2024-05-01T10:00:00.000+00:00"},"msg":"Slow query","attr":{"storage":{"data":{"bytesRead":1,"timeReadingMicros":4077}}}}"#,
         ]),
         says(" storage:{{ data:{*}timeReadingMicros:{ }{took:us}", READ).like(&[
-            "2020-05-01T10:00:00.000+0000 I COMMAND [conn1] command a.b storage:{ data: { bytesRead: 1, timeReadingMicros: 4077 } }",
+            "2020-05-01T10:00:00.000+0000 I COMMAND [conn1] command a.b storage:{ data: { \
+             bytesRead: 1, timeReadingMicros: 4077 } }",
         ]),
         says(r#""Slow query"{*}timeAcquiringMicros":{ }{{"#, WAIT).like(&[
             r#"{"t":{"$date":"2024-05-01T10:00:00.000+00:00"},"msg":"Slow query","attr":{"locks":{"Global":{"timeAcquiringMicros":{"w":113092}}},"durationMillis":114}}"#,
         ]),
         says(" locks:{{{*}timeAcquiringMicros: {{", WAIT).like(&[
-            "2020-05-01T10:00:00.000+0000 I COMMAND [conn1] command a.b locks:{ Database: { timeAcquiringMicros: { r: 4077 } } } protocol:op_msg 105ms",
+            "2020-05-01T10:00:00.000+0000 I COMMAND [conn1] command a.b locks:{ Database: { \
+             timeAcquiringMicros: { r: 4077 } } } protocol:op_msg 105ms",
         ]),
     ],
     cut: &["flushing mmaps took"],

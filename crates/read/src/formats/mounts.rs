@@ -25,7 +25,7 @@
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::by_line::<Mounts>(
+pub(super) const FORMAT: Format = Format::by_line::<Mounts>(
     "mounted file systems: mount(8) of Linux and Solaris, /proc/mounts, mountinfo",
     Level::E,
     &["mount", " rw", "\trw", "(rw", " ro", "\tro", "(ro", "read/write", "only"],

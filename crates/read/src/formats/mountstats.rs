@@ -28,7 +28,7 @@ use crate::counters::mountstats::{
 };
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Mounts>(
+pub(super) const FORMAT: Format = Format::by_line::<Mounts>(
     "copies of /proc/self/mountstats: NFS requests, round trips and repetitions",
     Level::A,
     &[" mounted on "],

@@ -22,7 +22,8 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("paths to a volume: multipath -ll", Level::E, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("paths to a volume: multipath -ll", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 1,

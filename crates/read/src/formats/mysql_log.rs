@@ -25,7 +25,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("MySQL's logs: slow page cleaner, slow commits", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
@@ -35,22 +35,32 @@ static LABELS: Labels = Labels {
             cleaner(found, found.text("did")?.contains("(flushed=0 and evicted=0,"), report)
         })
         .like(&[
-            "2023-05-01T10:00:01.1Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop took 5423ms. The settings might not be optimal. (flushed=200 and evicted=0, during the time.)",
+            "2023-05-01T10:00:01.1Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop took \
+             5423ms. The settings might not be optimal. (flushed=200 and evicted=0, during the \
+             time.)",
         ]),
         begins("Page cleaner took {ms:n}ms to flush {did:text}", |found, report, _| {
             cleaner(found, found.text("did")?.starts_with("0 and evict 0 pages"), report)
         })
         .when(|found| found.text("did").is_some_and(|did| did.contains(" pages")))
         .like(&[
-            "2023-05-01T10:00:01.1Z 0 [Warning] InnoDB: Page cleaner took 5423ms to flush 2000 and evict 0 pages",
+            "2023-05-01T10:00:01.1Z 0 [Warning] InnoDB: Page cleaner took 5423ms to flush 2000 and \
+             evict 0 pages",
         ]),
         // The redo log is full until a checkpoint wrote the changed pages.
-        begins("Threads are unable to reserve space in redo log which can't be reclaimed", |_, report, _| {
-            report.add("full", 1.0);
-            Some(())
-        })
+        begins(
+            "Threads are unable to reserve space in redo log which can't be \
+                reclaimed",
+            |_, report, _| {
+                report.add("full", 1.0);
+                Some(())
+            },
+        )
         .like(&[
-            "2025-09-05T00:18:32.628243Z 0 [Warning] [MY-014084] [InnoDB] Threads are unable to reserve space in redo log which can't be reclaimed due to the 'log_checkpointer' consumer still lagging behind at LSN = 891463563. Consider increasing innodb_redo_log_capacity.",
+            "2025-09-05T00:18:32.628243Z 0 [Warning] [MY-014084] [InnoDB] Threads are unable to \
+             reserve space in redo log which can't be reclaimed due to the 'log_checkpointer' \
+             consumer still lagging behind at LSN = 891463563. Consider increasing \
+             innodb_redo_log_capacity.",
         ]),
         // The time of the statement below.
         begins("^# Query_time: {s:n}{*}Lock_time: ", |found, report, _| {

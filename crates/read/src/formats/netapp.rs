@@ -27,7 +27,7 @@ use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::program::*;
 use crate::text::numbers::time_ns;
 
-pub const FORMAT: Format = Format::program::<Netapp>(
+pub(super) const FORMAT: Format = Format::program::<Netapp>(
     "NetApp cluster-mode NFS latency histograms (stats show)",
     Level::B,
     &["beautifier: ", "_latency."],

@@ -23,7 +23,7 @@ use iowhy_model::typed::Share;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("NetApp sysstat -x: disks and consistency points", Level::E, &LABELS);
 
 const BACK: &str = "back to back";
@@ -38,10 +38,12 @@ static LABELS: Labels = Labels {
     may_resume: true,
     lines: &[
         begins("^CPU NFS CIFS HTTP Total Net kB/s Disk kB/s", |_, _, _| Some(())).like(&[
-            "CPU    NFS   CIFS   HTTP   Total     Net   kB/s    Disk   kB/s    Tape   kB/s  Cache  Cache    CP  CP  Disk",
+            "CPU    NFS   CIFS   HTTP   Total     Net   kB/s    Disk   kB/s    Tape   kB/s  Cache  \
+             Cache    CP  CP  Disk",
         ]),
         perhaps("^{:n}% {:u} {:u} {:u} {:u} {:u} {:u} {:u} {:u} {:text}$", row).like(&[
-            "33%      0      0      0       0      0       0     505    569       0      0   >60    100%   66%  T    88%",
+            "33%      0      0      0       0      0       0     505    569       0      0   \
+             >60    100%   66%  T    88%",
         ]),
     ],
     own: &["^in out read write", "^--"],

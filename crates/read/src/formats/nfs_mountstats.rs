@@ -22,7 +22,7 @@ use iowhy_model::Medium;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "calls of NFS mounts by operation (`mountstats` of nfs-utils)",
     Level::A,
     &LABELS,

@@ -26,7 +26,7 @@ use iowhy_model::Medium;
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("rates of NFS mounts, and server latency", Level::A, &LABELS);
 
 const NS_PER_MS: f64 = 1e6;

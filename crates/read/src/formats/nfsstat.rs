@@ -19,7 +19,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("calls of NFS clients sent again (`nfsstat -c`)", Level::E, &LABELS);
 
 /// The row of numbers comes next.

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Nmon>(
+pub(super) const FORMAT: Format = Format::by_line::<Nmon>(
     "nmon -f recordings, their disk sections",
     Level::A,
     &["AAA,progname,nmon", "AAA,command,nmon"],

@@ -34,7 +34,7 @@ use crate::counters::diskstats::Counters;
 use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
 
-pub const FORMAT: Format = Format::by_line::<NodeExporter>(
+pub(super) const FORMAT: Format = Format::by_line::<NodeExporter>(
     "node_exporter's /metrics: counters of disks, two pages or more",
     Level::A,
     &[FAMILY, BOOT],

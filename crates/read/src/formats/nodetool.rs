@@ -24,7 +24,7 @@ use iowhy_model::typed::Key;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("nodetool tpstats, compactionstats of Cassandra", Level::E, &LABELS);
 
 /// Pools whose work is I/O, or waits for it.
@@ -44,7 +44,10 @@ static LABELS: Labels = Labels {
             report.heading = Heading::of(&names, &["Pool", "Active", "Pending"])?;
             Some(())
         })
-        .like(&["Pool Name                    Active   Pending      Completed   Blocked  All time blocked"]),
+        .like(&[
+            "Pool Name                    Active   Pending      Completed   Blocked  All time \
+                 blocked",
+        ]),
         begins("^pending tasks: {n:u}", |found, report, sink| {
             let pending = found.count("n")?;
             sink.add_fact_at(None, typed::COMPACTION_PENDING, pending, report.place());
@@ -60,11 +63,15 @@ static LABELS: Labels = Labels {
             }
             Some(())
         })
-        .like(&["CompactionExecutor                4        33          75226         0                 0"]),
+        .like(&["CompactionExecutor                4        33          75226         \
+                 0                 0"]),
     ],
     own: &[
-        "^compaction type keyspace", "^{Compaction|Validation|Cleanup|Scrub} {:word} {:word} {:u} ",
-        "^Active compaction remaining time", "^Message type Dropped", "^- {:word}: {:u}$",
+        "^compaction type keyspace",
+        "^{Compaction|Validation|Cleanup|Scrub} {:word} {:word} {:u} ",
+        "^Active compaction remaining time",
+        "^Message type Dropped",
+        "^- {:word}: {:u}$",
     ],
     ..Labels::NEW
 };

@@ -32,7 +32,7 @@ use crate::describe::drive::{firmware, model, serial};
 use crate::describe::report::*;
 use crate::drive::health::{Drive, drive_named, leading, nvme_fact, nvme_key, nvme_value};
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "NVMe drives: nvme smart-log, error-log, list, id-ctrl, get-feature",
     Level::E,
     &LABELS,
@@ -61,10 +61,12 @@ static LABELS: Labels = Labels {
         .like(&["NVME Identify Controller:"]),
         begins("^get-feature:{id:#} {*}urrent value:{value:#}", feature)
             .opens_report()
-            .like(&["get-feature:0x0c (Autonomous Power State Transition), Current value:0x00000001"]),
+            .like(&["get-feature:0x0c (Autonomous Power State Transition), Current \
+                     value:0x00000001"]),
         begins("^Node {*}SN {*}Model {*}Namespace", |found, report, _| report.quote(found.line()))
             .opens_report()
-            .like(&["Node          SN          Model              Namespace Usage          Format"]),
+            .like(&["Node          SN          Model              Namespace Usage          \
+                     Format"]),
         // Keys of the health log that no other tool prints so.
         begins(
             "^{critical_warning|available_spare|available_spare_threshold|percentage_used|media_errors|num_err_log_entries|controller_busy_time|unsafe_shutdowns|Warning Temperature Time|Critical Composite Temperature Time}{ }:{value:#}$",
@@ -73,7 +75,8 @@ static LABELS: Labels = Labels {
                 health(key, value, report)
             },
         )
-        .like(&["available_spare_threshold           : 10%", "Warning Temperature Time            : 0"]),
+        .like(&["available_spare_threshold           : \
+                 10%", "Warning Temperature Time            : 0"]),
         // An entry of the error log whose heading was left out.
         announces("^error_count{ }:", |_, report, _| report.add("of the medium", 0.0))
             .like(&["error_count : 9290042"]),
@@ -86,10 +89,12 @@ static LABELS: Labels = Labels {
         // Status words of commands that failed for the medium (NVM Express base specification,
         // media and data integrity errors).
         says(
-            "^status_field{*}{UNRECOVERED_READ|READ_ERROR|WRITE_FAULT|Unrecovered Read Error|Write Fault|End-to-end Guard|GUARD_CHECK}",
+            "^status_field{*}{UNRECOVERED_READ|READ_ERROR|WRITE_FAULT|Unrecovered Read Error|Write \
+             Fault|End-to-end Guard|GUARD_CHECK}",
             |_, report, _| report.add("of the medium", 1.0),
         )
-        .like(&["status_field : 0x281(Unrecovered Read Error: The read data could not be recovered)"]),
+        .like(&["status_field : 0x281(Unrecovered Read Error: The read data could not be \
+                 recovered)"]),
         says("^status_field{ }:", |_, report, _| report.add("of the medium", 0.0))
             .like(&["status_field : 0x2002(INVALID_FIELD)"]),
         says("^ps {*}non-operational{*}exlat:{us:#}", |found, report, _| {
@@ -98,7 +103,8 @@ static LABELS: Labels = Labels {
         .like(&["ps    3 : mp:0.0500W non-operational enlat:210 exlat:1200 rrt:3 rrl:3"]),
         says("^-------{*} -------", |found, report, _| report.quote(found.line()))
             .like(&["--------------------- --------------------- --------"]),
-        perhaps("^/dev/{disk:word} ", row).like(&["/dev/nvme0n1     S1XXNY  EXAMPLE SSD  1  512 B +  0 B"]),
+        perhaps("^/dev/{disk:word} ", row).like(&["/dev/nvme0n1     S1XXNY  EXAMPLE SSD  1  512 B \
+                                                   +  0 B"]),
     ],
     labels: &[
         label(&["mn"], model),

@@ -25,7 +25,7 @@ use crate::describe::report::*;
 use crate::drive::health::drive_named;
 use crate::text::numbers::time_ns;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("nvme intel lat-stats: a drive's own latency histograms", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -24,7 +24,7 @@
 use crate::describe::report::*;
 use crate::drive::health::drive_named;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("nvme ocp latency-monitor-log: slow commands of NVMe drives", Level::E, &LABELS);
 
 /// The columns of the tables.

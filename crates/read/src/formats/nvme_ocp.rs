@@ -21,7 +21,7 @@
 use crate::describe::report::*;
 use crate::drive::health::drive_named;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("nvme ocp smart-add-log: extended health of NVMe drives", Level::E, &LABELS);
 
 /// Beginnings of the lines that become facts, in small letters, and their name.

@@ -28,7 +28,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 use crate::drive::health::drive_named;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("nvme amzn stats: a volume's own latencies and limits", Level::B, &LABELS);
 
 // The parts of a print.

@@ -23,7 +23,7 @@ use iowhy_model::typed::WritePolicy;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "omreport storage of Dell OpenManage: volumes, write policy, battery",
     Level::E,
     &LABELS,

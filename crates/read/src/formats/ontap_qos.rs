@@ -21,7 +21,7 @@
 use crate::describe::report::*;
 use crate::text::numbers::time_ns;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "NetApp ONTAP qos statistics: latency of policy groups and volumes",
     Level::A,
     &LABELS,

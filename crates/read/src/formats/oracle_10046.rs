@@ -31,7 +31,7 @@ use iowhy_model::DeviceId;
 use crate::program::*;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::by_line::<Oracle10046>(
+pub(super) const FORMAT: Format = Format::by_line::<Oracle10046>(
     "Oracle's extended SQL trace (event 10046): every wait",
     Level::C,
     &["WAIT #"],

@@ -26,7 +26,7 @@ use crate::counters::database_waits::{Awaited, of_oracle};
 use crate::describe::report::*;
 use crate::text::repair::has_odd;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("Oracle: active sessions, counted by event", Level::E, &LABELS);
 
 /// Names of the column of the count.

@@ -30,7 +30,7 @@ use crate::program::*;
 use crate::text::repair::has_odd;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::by_line::<OracleAwr>(
+pub(super) const FORMAT: Format = Format::by_line::<OracleAwr>(
     "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
     Level::B,
     &[

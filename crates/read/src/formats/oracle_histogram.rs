@@ -33,7 +33,7 @@ use crate::histogram::latency_record::{DataSource, LatencyRecord, Unit};
 use crate::program::*;
 use crate::text::numbers::in_thousands;
 
-pub const FORMAT: Format = Format::program::<OracleHistogram>(
+pub(super) const FORMAT: Format = Format::program::<OracleHistogram>(
     "Oracle wait event histograms: SQL*Plus results, AWR text reports",
     Level::B,
     &["WAIT_COUNT", "Waits"],

@@ -26,7 +26,7 @@ use crate::describe::table::{
     KIB, MS, RowTime, Slot, Subject, Table, busy, bytes, column, ios, wait_ms,
 };
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::table("pmiostat, pcp iostat: the disks of Performance Co-Pilot", Level::A, &TABLE);
 
 static TABLE: Table = Table {

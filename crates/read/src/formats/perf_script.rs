@@ -34,7 +34,7 @@ use crate::program::*;
 use crate::text::recent::RecentNames;
 use crate::trace::pairing::{Action, Pairing, Point};
 
-pub const FORMAT: Format = Format::program::<PerfScript>(
+pub(super) const FORMAT: Format = Format::program::<PerfScript>(
     "block events of perf, trace-cmd or ftrace",
     Level::D,
     &["block_", "# entries-in-buffer/entries-written:"],

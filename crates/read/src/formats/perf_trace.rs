@@ -24,7 +24,7 @@
 use crate::describe::report::*;
 use crate::trace::syscalls::{file_of, file_op};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("time and number of system calls for I/O", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {
@@ -34,8 +34,10 @@ static LABELS: Labels = Labels {
         begins("^{at:ms} ({ }{took:ms} ms): {call:text}) = {result:text}$", call)
             .when(|found| found.text("call").is_some_and(|call| call.contains('(')))
             .like(&[
-                "0.041 ( 8.312 ms): postgres/1822 pread64(fd: 24</srv/db>, buf: 0x7f2a, count: 16384, pos: 81920) = 16384",
-                "12.105 (12.001 ms): dd/2411  ... [continued]: fsync())                            = 0",
+                "0.041 ( 8.312 ms): postgres/1822 pread64(fd: 24</srv/db>, buf: 0x7f2a, count: \
+                 16384, pos: 81920) = 16384",
+                "12.105 (12.001 ms): dd/2411  ... [continued]: fsync())                            \
+                 = 0",
             ]),
         begins("^syscall calls {errors |}total min avg max stddev$", |_, _, _| Some(())).like(&[
             "syscall            calls  errors  total       min       avg       max       stddev",
@@ -51,12 +53,16 @@ static LABELS: Labels = Labels {
         })
         .like(&["postgres (1822), 154 events, 99.4%", "total, 2824 events"]),
         says("^{name:word} {calls:u} {:u} {total:ms} {min:ms} {avg:ms} {max:ms} {:text}$", row)
-            .like(&["fdatasync          2000      0  2114.402     0.310     1.057   101.618      2.10%"]),
+            .like(&[
+                "fdatasync          2000      0  2114.402     0.310     1.057   101.618      \
+                     2.10%",
+            ]),
         says("^{name:word} {calls:u} {total:ms} {min:ms} {avg:ms} {max:ms} {:text}$", row)
             .like(&["fdatasync          2000   2114.402     0.310     1.057   101.618      2.10%"]),
         // An invalid value.
         says(
-            "^{read|readv|write|writev|pread|pwrite|fsync|fdatasync|sync|msync}{:word} {:u} {:text}",
+            "^{read|readv|write|writev|pread|pwrite|fsync|fdatasync|sync|msync}{:word} {:u} \
+             {:text}",
             |_, _, _| None,
         )
         .like(&["pread64          2000      0  2114.402     0.310     1.o57   101.618      2.10%"]),

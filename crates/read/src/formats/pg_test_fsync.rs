@@ -23,7 +23,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("durable writes per second, by method", Level::A, &LABELS);
 
 /// The part whose rows are not of one write of 8 kB.

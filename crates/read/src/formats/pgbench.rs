@@ -22,7 +22,7 @@
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("transactions per second and their latency", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

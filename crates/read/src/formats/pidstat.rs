@@ -24,7 +24,7 @@ use iowhy_model::typed::OfProcess;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("pidstat -d: reads, writes and I/O delay of processes", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

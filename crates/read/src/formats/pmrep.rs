@@ -26,7 +26,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 use crate::text::csv;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("pmrep -o csv: disks of Performance Co-Pilot", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -22,7 +22,7 @@
 use crate::counters::processor::{are_shares, shares};
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("pmstat of Performance Co-Pilot: CPUs of the machine", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -27,7 +27,7 @@
 use crate::histogram::buckets::mean_only;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<PostgresExplain>(
+pub(super) const FORMAT: Format = Format::program::<PostgresExplain>(
     "EXPLAIN (ANALYZE, BUFFERS) of PostgreSQL: reads of a query, their mean",
     Level::B,
     &["(actual time=", "Buffers: "],

@@ -28,7 +28,7 @@ use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 use crate::describe::pattern::Found;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("PostgreSQL's log: checkpoints and their syncs, slow commits", Level::B, &LOG);
 
 const COMPLETE: &[Effect] = &[
@@ -55,7 +55,9 @@ static LOG: Log = Log {
             COMPLETE,
         )
         .like(&[
-            "2026-07-18 12:03:59.421 UTC [27] LOG:  checkpoint complete: wrote 8 buffers (0.0%); 0 WAL file(s) added, 16 removed, 23 recycled; write=18.309 s, sync=11.456 s, total=31.006 s; sync files=80, longest=6.791 s, average=0.144 s; distance=633113 kB",
+            "2026-07-18 12:03:59.421 UTC [27] LOG:  checkpoint complete: wrote 8 buffers (0.0%); 0 \
+             WAL file(s) added, 16 removed, 23 recycled; write=18.309 s, sync=11.456 s, \
+             total=31.006 s; sync files=80, longest=6.791 s, average=0.144 s; distance=633113 kB",
         ]),
         says("{checkpoint|restartpoint} starting:{*} {wal|xlog}", FORCED)
             .like(&["2026-07-18 12:03:59.422 UTC [27] LOG:  checkpoint starting: wal"]),
@@ -64,7 +66,8 @@ static LOG: Log = Log {
         says("checkpoints are occurring too frequently ({took:s} second", TOO_FREQUENT)
             .like(&["LOG:  checkpoints are occurring too frequently (9 seconds apart)"]),
         says("duration: {took:ms} ms{*}: {COMMIT|commit|END|end}{|;}$", COMMIT)
-            .like(&["2026-07-18 12:04:01.001 UTC [31] LOG:  duration: 1523.123 ms  statement: COMMIT;"]),
+            .like(&["2026-07-18 12:04:01.001 UTC [31] LOG:  duration: 1523.123 ms  statement: \
+                     COMMIT;"]),
     ],
     cut: &["checkpoint complete: "],
     ..Log::NEW

@@ -24,7 +24,7 @@
 use crate::counters::database_waits::Awaited;
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("PostgreSQL: sessions, counted by wait event", Level::E, &LABELS);
 
 /// Names of the column of the count.

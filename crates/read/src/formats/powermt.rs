@@ -19,7 +19,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("paths to a volume: powermt display of EMC PowerPath", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

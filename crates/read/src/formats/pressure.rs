@@ -29,7 +29,7 @@ use iowhy_model::key;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("pressure stall information: /proc/pressure, io.pressure", Level::E, &LABELS);
 
 /// The context of a word that names a file: quotes, parentheses, the colon after it.

@@ -30,7 +30,7 @@ use crate::histogram::subject::Subject;
 use crate::histogram_of;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<ProfileBlockio>(
+pub(super) const FORMAT: Format = Format::program::<ProfileBlockio>(
     "Inspektor Gadget's profile_blockio: block I/O latency histograms",
     Level::B,
     &["distribution", "latency"],

@@ -29,7 +29,7 @@ use crate::histogram::buckets::histogram_of;
 use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
 
-pub const FORMAT: Format = Format::by_line::<Prometheus>(
+pub(super) const FORMAT: Format = Format::by_line::<Prometheus>(
     "histograms of disk latency and syncs in /metrics",
     Level::B,
     &["histogram", "_bucket"],

@@ -27,7 +27,7 @@ use crate::describe::table::{
     MIB, RowTime, Slot, Subject, Table, busy, bytes, column, ios, wait_ms,
 };
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::table("latency and concurrency of block devices", Level::A, &TABLE);
 
 static TABLE: Table = Table {

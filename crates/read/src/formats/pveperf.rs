@@ -24,7 +24,7 @@ use iowhy_model::typed::{BytesPerSecond, PageCache};
 use crate::describe::report::*;
 use crate::describe::table::MIB;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("reads, seeks and fsyncs of a Proxmox host", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -37,7 +37,7 @@ use crate::histogram::latency_record::{DataSource, Item, LatencyRecord, Unit, ro
 use crate::program::*;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::by_line::<Pylatencymap>(
+pub(super) const FORMAT: Format = Format::by_line::<Pylatencymap>(
     "PyLatencyMap records: cumulative latency histograms over time",
     Level::B,
     &["<"],

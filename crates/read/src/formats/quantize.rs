@@ -31,7 +31,7 @@ use crate::histogram::subject::Subject;
 use crate::program::*;
 use crate::text::numbers::fine_unit_ns;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::program::<Quantize>("DTrace latency histograms (quantize)", Level::B, &[], sniff);
 
 /// Drivers whose instances DTrace's io provider names (`dev_statname`).

@@ -26,7 +26,7 @@
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("objects written or read by a Ceph cluster per second", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -39,7 +39,7 @@ use iowhy_model::Level;
 use crate::Format;
 use crate::describe::raid::RAID;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "RAID controllers: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu, tw_cli",
     Level::E,
     &RAID,

@@ -30,7 +30,7 @@ use iowhy_model::{Message, MessageKind};
 use crate::drive::log_events::LogEvents;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<RaidEvents>(
+pub(super) const FORMAT: Format = Format::by_line::<RaidEvents>(
     "event logs of MegaRAID and PERC controllers: storcli, perccli, MegaCli",
     Level::E,
     &["Event Description:", "EVT#"],

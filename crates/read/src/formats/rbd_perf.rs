@@ -23,7 +23,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 use crate::text::numbers::unit_ns;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "rbd perf image iostat, iotop: rates and latencies of Ceph's images",
     Level::A,
     &LABELS,

@@ -25,7 +25,7 @@ use iowhy_model::{Level, Nanos, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format = Format::log("slow syncs of the append-only file", Level::E, &LOG);
+pub(super) const FORMAT: Format = Format::log("slow syncs of the append-only file", Level::E, &LOG);
 
 /// The server waits this long before it reports it (`flushAppendOnlyFile` of aof.c).
 const WAITED: Nanos = Nanos::whole_ms(2_000);
@@ -38,13 +38,12 @@ static LOG: Log = Log {
     who: "redis",
     sentences: &[
         says("Asynchronous AOF fsync is taking too long (disk is busy?)", SLOW).like(&[
-            "2314:M 01 Mar 2020 05:50:23.118 * Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer without waiting for fsync to complete, this may slow down Redis.",
+            "2314:M 01 Mar 2020 05:50:23.118 * Asynchronous AOF fsync is taking too long (disk is \
+             busy?). Writing the AOF buffer without waiting for fsync to complete, this may slow \
+             down Redis.",
         ]),
-        says(
-            "^{:u}:{M|S|C|X} {*}{AOF|append only file|Background saving|DB saved on disk}",
-            NONE,
-        )
-        .like(&["2314:M 01 Mar 2020 05:50:23.118 * Background saving started by pid 2400"]),
+        says("^{:u}:{M|S|C|X} {*}{AOF|append only file|Background saving|DB saved on disk}", NONE)
+            .like(&["2314:M 01 Mar 2020 05:50:23.118 * Background saving started by pid 2400"]),
         says("^[{:u}] {*}{AOF|append only file|Background saving|DB saved on disk}", NONE)
             .like(&["[2314] 01 Mar 05:50:23 * DB saved on disk"]),
     ],

@@ -25,7 +25,7 @@ use iowhy_model::{Level, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("RocksDB's log: writes stalled by compaction", Level::E, &LOG);
 
 const SLOWED: &[Effect] = &[Effect::Count(typed::STALL_SLOWED)];
@@ -37,10 +37,12 @@ static LOG: Log = Log {
     who: "rocksdb",
     sentences: &[
         says("Stalling {*}writes because ", SLOWED).like(&[
-            "[db/column_family.cc:931] [a] Stalling writes because we have 20 level-0 files rate 16",
+            "[db/column_family.cc:931] [a] Stalling writes because we have 20 level-0 files rate \
+             16",
         ]),
         says("Stopping {*}writes because ", STOPPED).like(&[
-            "2024/03/01-10:00:01.000001 7f1 [WARN] [db/column_family.cc:886] [default] Stopping writes because we have 36 level-0 files",
+            "2024/03/01-10:00:01.000001 7f1 [WARN] [db/column_family.cc:886] [default] Stopping \
+             writes because we have 36 level-0 files",
         ]),
         says("Cumulative stall: {*} H:M:S, {share:%} percent$", SHARE)
             .like(&["Cumulative stall: 00:01:10.500 H:M:S, 11.7 percent"]),

@@ -24,7 +24,7 @@ use crate::counters::disk_columns::{RowBuilder, is_value};
 use crate::counters::sar_columns::{SadfClock, own};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Sadf>(
+pub(super) const FORMAT: Format = Format::by_line::<Sadf>(
     "sadf -p and -x: sar's disks, one value per line or in XML",
     Level::A,
     &["\t", "<sysstat"],

@@ -42,7 +42,7 @@ use crate::counters::stated::{Column, rates, state_disks};
 use crate::program::*;
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::program::<Sar>(
+pub(super) const FORMAT: Format = Format::program::<Sar>(
     "sar -d, -b and -B of sysstat, live or from a daily file, old and new columns",
     Level::A,
     &["DEV", "rtps", "pgpgin/s", "# hostname;interval;timestamp;", "Linux"],

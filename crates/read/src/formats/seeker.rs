@@ -21,7 +21,7 @@ use iowhy_model::typed::PageCache;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("seeker: random reads of a disk, one at a time", Level::A, &LABELS);
 
 /// Bytes of a read.

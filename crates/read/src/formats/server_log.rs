@@ -48,7 +48,7 @@ use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 use crate::describe::pattern::Found;
 
-pub const FORMAT: Format = Format::log(
+pub(super) const FORMAT: Format = Format::log(
     "logs of servers: HDFS, Elasticsearch, Cassandra and others, of slow I/O",
     Level::C,
     &LOG,
@@ -88,7 +88,8 @@ static LOG: Log = Log {
             .of("hdfs")
             .over(Nanos::whole_ms(300))
             .like(&[
-                "WARN datanode.DataNode: Slow BlockReceiver write data to disk cost:3102ms (threshold=300ms)",
+                "WARN datanode.DataNode: Slow BlockReceiver write data to disk cost:3102ms \
+                 (threshold=300ms)",
             ]),
         says("Slow {*}flushOrSync took {took:ms}ms (threshold=", SYNC)
             .of("hdfs")
@@ -103,19 +104,24 @@ static LOG: Log = Log {
             "Slow BlockReceiver write packet to mirror took {took:ms}ms (threshold=",
             REPLICA,
         )
-        .like(&["WARN datanode.DataNode: Slow BlockReceiver write packet to mirror took 3326ms (threshold=300ms)"]),
+        .like(&["WARN datanode.DataNode: Slow BlockReceiver write packet to mirror took 3326ms \
+                 (threshold=300ms)"]),
         says("Slow PacketResponder send ack to upstream took {took:ms}ms (threshold=", REPLICA)
-            .like(&["Slow PacketResponder send ack to upstream took 402ms (threshold=300ms), PacketResponder: x"]),
+            .like(&["Slow PacketResponder send ack to upstream took 402ms (threshold=300ms), \
+                     PacketResponder: x"]),
         says("Slow ReadProcessor read fields took {took:ms}ms (threshold=", REPLICA).like(&[
-            "WARN hdfs.DFSClient: Slow ReadProcessor read fields took 31274ms (threshold=30000ms); ack: seqno: 9",
+            "WARN hdfs.DFSClient: Slow ReadProcessor read fields took 31274ms (threshold=30000ms); \
+             ack: seqno: 9",
         ]),
         says(
-            "^{ }{n:u} Slow {BlockReceiver write packet to mirror|PacketResponder send ack to upstream|ReadProcessor read fields} {took|cost}$",
+            "^{ }{n:u} Slow {BlockReceiver write packet to mirror|PacketResponder send ack to \
+             upstream|ReadProcessor read fields} {took|cost}$",
             REPLICAS,
         )
         .like(&["   3326 Slow BlockReceiver write packet to mirror took"]),
         says(
-            "^{ }{n:u} Slow {BlockReceiver write data to disk|flushOrSync|manageWriterOsCache} {took|cost}$",
+            "^{ }{n:u} Slow {BlockReceiver write data to disk|flushOrSync|manageWriterOsCache} \
+             {took|cost}$",
             LOCAL,
         )
         .like(&["      8 Slow BlockReceiver write data to disk cost"]),
@@ -130,7 +136,8 @@ static LOG: Log = Log {
         .of("elasticsearch")
         .over(Nanos::whole_ms(5_000))
         .like(&[
-            "[node-1] health check of [/srv/es/nodes/0] took [6002ms] which is above the warn threshold of [5s]",
+            "[node-1] health check of [/srv/es/nodes/0] took [6002ms] which is above the warn \
+             threshold of [5s]",
         ]),
         says(
             "writing {*}cluster state took [{took:ms}ms] which is above the warn threshold of [",
@@ -139,19 +146,24 @@ static LOG: Log = Log {
         .of("elasticsearch")
         .over(Nanos::whole_ms(10_000))
         .like(&[
-            "writing full cluster state took [14207ms] which is above the warn threshold of [10s]; wrote",
+            "writing full cluster state took [14207ms] which is above the warn threshold of [10s]; \
+             wrote",
         ]),
         says("] now throttling indexing: numMergesInFlight=", THROTTLED).like(&[
-            "[INFO ][index.engine.internal ] [n1][logs-1][2] now throttling indexing: numMergesInFlight=6, maxNumMerges=5",
+            "[INFO ][index.engine.internal ] [n1][logs-1][2] now throttling indexing: \
+             numMergesInFlight=6, maxNumMerges=5",
         ]),
         says(
             "[gc][{:u}] overhead, spent [{took:time}] collecting in the last [{over:time}]",
             COLLECTED,
         )
         .like(&[
-            "[WARN ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71205] overhead, spent [12.1s] collecting in the last [12.6s]",
-            "[INFO ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71206] overhead, spent [350ms] collecting in the last [1s]",
-            "[WARN ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71300] overhead, spent [1.1m] collecting in the last [1.2m]",
+            "[WARN ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71205] overhead, spent [12.1s] \
+             collecting in the last [12.6s]",
+            "[INFO ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71206] overhead, spent [350ms] \
+             collecting in the last [1s]",
+            "[WARN ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71300] overhead, spent [1.1m] \
+             collecting in the last [1.2m]",
         ]),
         says("too long WAL write: {*}: {took:s} sec", WAL)
             .of("tarantool")
@@ -173,13 +185,15 @@ static LOG: Log = Log {
             .of("clickhouse")
             .over(Nanos::whole_ms(1_000))
             .like(&[
-                "2020.09.10 10:05:04.037673 [ 123 ] {5418} <Debug> MergeTreeReadPool: Slow read, event \u{2116}2: read 679986 bytes in 2.893045457 sec., 229.53 KiB/s.",
+                "2020.09.10 10:05:04.037673 [ 123 ] {5418} <Debug> MergeTreeReadPool: Slow read, \
+                 event \u{2116}2: read 679986 bytes in 2.893045457 sec., 229.53 KiB/s.",
             ]),
         says("taking drive {*} offline: unable to write+read for {took:time}", PROBE)
             .of("minio")
             .over(Nanos::whole_ms(30_000))
             .like(&[
-                "Error: node(127.0.0.1:9000): taking drive /data offline: unable to write+read for 31.141s",
+                "Error: node(127.0.0.1:9000): taking drive /data offline: unable to write+read for \
+                 31.141s",
                 "taking drive /data offline: unable to write+read for 1m37s",
             ]),
         says(r#""WAL checkpoint complete" first={*} duration={took:time}"#, CHECKPOINT).like(&[
@@ -206,7 +220,9 @@ static LOG: Log = Log {
             MEAN,
         )
         .like(&[
-            "WARN  [PERIODIC-COMMIT-LOG-SYNCER] 2020-11-02 11:20:24,835 NoSpamLogger.java:94 - Out of 72 commit log syncs over the past 36.00s with average duration of 206.57ms, 2 have exceeded the configured commit interval by an average of 966.04ms",
+            "WARN  [PERIODIC-COMMIT-LOG-SYNCER] 2020-11-02 11:20:24,835 NoSpamLogger.java:94 - Out \
+             of 72 commit log syncs over the past 36.00s with average duration of 206.57ms, 2 have \
+             exceeded the configured commit interval by an average of 966.04ms",
         ]),
     ],
     longest: Nanos::whole_ms(3_600_000),

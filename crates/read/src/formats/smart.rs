@@ -41,7 +41,7 @@ use crate::drive::health::{Drive, PHY_COUNTERS, nvme_fact, nvme_key, nvme_value,
 use crate::program::*;
 use crate::text::document::{Document, Piece, plain, sniff_document};
 
-pub const FORMAT: Format = Format::program::<Smart>(
+pub(super) const FORMAT: Format = Format::program::<Smart>(
     "drive health: smartctl -j, nvme smart-log -o json",
     Level::E,
     &["^document"],

@@ -39,7 +39,7 @@ use crate::drive::health::{
     PHY_COUNTERS, disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value, wear,
 };
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("drive health: text output of smartctl", Level::E, &LABELS);
 
 // Tables that a blank line ends.
@@ -97,7 +97,8 @@ static LABELS: Labels = Labels {
             .when(|found| attribute(found.line()).is_some())
             .shaped("^number")
             .like(&[
-                "5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0",
+                "5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       \
+                 -       0",
                 "5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0",
             ]),
         // A row of a SAS drive's background scan: number, power-on time, block, sense key and
@@ -121,10 +122,13 @@ static LABELS: Labels = Labels {
             .like(&["SMART overall-health self-assessment test result: PASSED"]),
         begins("^SMART Health Status:{result:text}", passed).like(&["SMART Health Status: OK"]),
         begins(
-            "^{SMART/Health Information (NVMe Log|ID# ATTRIBUTE_NAME|SMART Self-test log structure|SMART Error Log Version:|After command completion occurred, registers were:}",
+            "^{SMART/Health Information (NVMe Log|ID# ATTRIBUTE_NAME|SMART Self-test log \
+             structure|SMART Error Log Version:|After command completion occurred, registers \
+             were:}",
             |_, _, _| Some(()),
         )
-        .like(&["ID# ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDATED  WHEN_FAILED RAW_VALUE"]),
+        .like(&["ID# ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDATED  \
+                 WHEN_FAILED RAW_VALUE"]),
         // `sg_logs -p 0x18` prints the same page.
         begins("^Protocol Specific port {|log }page for SAS SSP", |_, report, _| report.enter(""))
             .like(&[
@@ -157,7 +161,8 @@ static LABELS: Labels = Labels {
             report.fact(typed::SMART_NON_MEDIUM_ERRORS, found.count("n")?)
         })
         .like(&["Non-medium error count = 0"]),
-        says("^{Errors corrected |Total errors corrected|Total times correction|Total bytes processed|Reserved or vendor specific [}{*} = ", |_, _, _| Some(()))
+        says("^{Errors corrected |Total errors corrected|Total times correction|Total bytes \
+              processed|Reserved or vendor specific [}{*} = ", |_, _, _| Some(()))
             .like(&["Errors corrected without substantial delay = 12345"]),
         begins("^relative target port id = {:u}$", |_, _, _| Some(()))
             .like(&["relative target port id = 1"]),
@@ -173,12 +178,14 @@ static LABELS: Labels = Labels {
         says("^Supported Power States", |_, report, _| report.enter(POWER_STATES))
             .like(&["Supported Power States"]),
         // The error log, and that of the self-tests.
-        begins("^Error {n:u} {*}occurred at disk power-on lifetime:{hours:text}", |found, report, _| {
+        begins("^Error {n:u} {*}occurred at disk power-on \
+                lifetime:{hours:text}", |found, report, _| {
             report.most("errors", found.number("n")?);
             leading(found.text("hours")?)
                 .map_or(Some(()), |hours| report.most("error hours", hours as f64))
         })
-        .like(&["Error 4363 [2] occurred at disk power-on lifetime: 19435 hours (809 days + 19 hours)"]),
+        .like(&["Error 4363 [2] occurred at disk power-on lifetime: 19435 hours (809 days + 19 \
+                 hours)"]),
         perhaps(" Error: {what:text}", |found, report, _| {
             // The codes come first, then the place.
             let (_, what) = found.line().split_once("  Error: ")?;
@@ -188,16 +195,20 @@ static LABELS: Labels = Labels {
         })
         .like(&["40 51 08 08 88 e0 00  Error: UNC 8 sectors at LBA = 0x00e08808 = 14714888"]),
         begins(
-            "^#{n:u} {Short offline|Extended offline|Conveyance offline|Selective offline|Short captive|Extended captive|Background short|Background long}",
+            "^#{n:u} {Short offline|Extended offline|Conveyance offline|Selective offline|Short \
+             captive|Extended captive|Background short|Background long}",
             self_test,
         )
         .when(|found| found.line().contains("  "))
-        .like(&["# 2  Extended offline    Completed: read failure       90%      5940         9321057"]),
-        perhaps("^#{n:u} {*}", self_test).like(&["#10  Vendor (0xdf)       Completed without error"]),
+        .like(&["# 2  Extended offline    Completed: read failure       90%      5940         \
+                 9321057"]),
+        perhaps("^#{n:u} \
+                 {*}", self_test).like(&["#10  Vendor (0xdf)       Completed without error"]),
         says("^{n:u} of {*}failed self-tests are outdated", |found, report, _| {
             report.keep("outdated", found.number("n")?)
         })
-        .like(&["1 of 2 failed self-tests are outdated by newer successful extended offline self-test # 1"]),
+        .like(&["1 of 2 failed self-tests are outdated by newer successful extended offline \
+                 self-test # 1"]),
         // Rows of the tables.
         perhaps("^{Read|Write}: {value:word}", |found, report, _| {
             (report.part == RECOVERY).then_some(())?;
@@ -217,7 +228,8 @@ static LABELS: Labels = Labels {
         })
         .like(&["0x0001  2            0  Command failed due to ICRC error"]),
         // Device statistics (GP Log 0x04).
-        says("^{page:word} {offset:word} {:u} {value:word} {:word} {name:text}", |found, report, _| {
+        says("^{page:word} {offset:word} {:u} {value:word} {:word} \
+              {name:text}", |found, report, _| {
             let is_wear = found.text("name")?.starts_with("Percentage Used Endurance");
             let percent = leading(found.text("value")?).filter(|_| is_wear);
             percent.map_or(Some(()), |percent| {
@@ -239,7 +251,8 @@ static LABELS: Labels = Labels {
         perhaps("^{n:u} {second:word}", row).like(&["0          9321057     5940"]),
         perhaps("^{way:word}: {counts:text}", counted)
             .when(|found| matches!(found.text("way"), Some("read" | "write" | "verify")))
-            .like(&["read:   3424573        0         0   3424573          0      29847.341           0"]),
+            .like(&["read:   3424573        0         0   3424573          0      \
+                     29847.341           0"]),
         // Labels of the first lines, where those above were cut off.
         announces("^Vendor:{vendor:text}", |found, report, _| report.quote(found.line()))
             .when(is_aligned)
@@ -269,7 +282,8 @@ static LABELS: Labels = Labels {
         .like(&["Firmware Version: 82.00A82"]),
         follows("^{LU WWN Device Id:|User Capacity:}", |_, _, _| Some(()))
             .when(is_aligned)
-            .like(&["LU WWN Device Id: 5 0014ee 2b1234567", "User Capacity:    4,000,787,030,016 bytes"]),
+            .like(&["LU WWN Device Id: 5 0014ee \
+                     2b1234567", "User Capacity:    4,000,787,030,016 bytes"]),
         // Counters of a SAS link; `sg_logs` may have been copied with two of them in a line.
         says(
             "^Invalid DWORD count = {n:#} Running disparity error count = {more:#}$",
@@ -389,7 +403,9 @@ static LABELS: Labels = Labels {
         "^Specified load-unload", "^Accumulated start-stop", "^Accumulated load-unload",
         "^Grown defects during", "^Total blocks reassigned",
         "^generation code", "^number of phys", "^phy identifier",
-        "^attached", "^reason:", "^SAS address", "^negotiated logical link rate", "^Description", "^|||_", "^||__", "^|___",
+        "^attached", "^reason:", "^SAS \
+                                  address", "^negotiated logical link \
+                                             rate", "^Description", "^|||_", "^||__", "^|___",
         "^Warning:",
     ],
     inner: &['\t'],

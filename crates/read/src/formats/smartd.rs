@@ -26,7 +26,7 @@
 use crate::describe::report::*;
 use crate::drive::smartd_lines;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("drive health: smartd in the system log or by mail", Level::E, &LABELS)
         .logged_by("smartd");
 

@@ -34,7 +34,7 @@ use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, incomplete};
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::program::<SolarisIostat>(
+pub(super) const FORMAT: Format = Format::program::<SolarisIostat>(
     "iostat -x of Solaris and illumos, with or without -n",
     Level::A,
     &["actv", "extended device statistics", "iostat", "cpu", "tty", "^moment"],

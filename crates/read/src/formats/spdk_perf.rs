@@ -25,7 +25,7 @@ use iowhy_model::Note;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("SPDK's perf and bdevperf: rates and latencies of devices", Level::A, &LABELS);
 
 const MIB: f64 = 1_048_576.0;

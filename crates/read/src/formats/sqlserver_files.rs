@@ -25,7 +25,7 @@
 use crate::counters::database_waits::io_waits;
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("SQL Server: I/O and stalls of each file", Level::B, &LABELS);
 
 /// Columns of text.

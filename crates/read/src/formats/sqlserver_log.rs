@@ -29,7 +29,7 @@
 use crate::describe::log::{Effect, Log, LogReader, Ready, says};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<SqlServerLog>(
+pub(super) const FORMAT: Format = Format::by_line::<SqlServerLog>(
     "SQL Server's error log: I/O that took longer than 15 s, checkpoints",
     Level::E,
     &["occurrence(s)", CLEANED],

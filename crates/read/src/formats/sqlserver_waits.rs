@@ -26,7 +26,8 @@
 use crate::counters::database_waits::{Awaited, io_waits};
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("SQL Server: wait statistics by type", Level::B, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("SQL Server: wait statistics by type", Level::B, &LABELS);
 
 /// The beginnings of types: what is waited for, and the operation if it is one I/O.
 const TYPES: [(&str, Awaited, Option<Op>); 18] = [
@@ -85,11 +86,13 @@ static LABELS: Labels = Labels {
             heading.place("waittype", 0) == Some(0) && (has(&SECONDS) || has(&["waittimems"]))
         })
         .like(&[
-            "WaitType                            Wait_S         Resource_S     Signal_S       WaitCount",
+            "WaitType                            Wait_S         Resource_S     Signal_S       \
+             WaitCount",
             "wait_type                waiting_tasks_count  wait_time_ms         max_wait_time_ms",
         ]),
         perhaps("^{type:word} {:text}$", row)
-            .like(&["LCK_M_IX           39.64           1.81        1.81       0.00       53665.49"]),
+            .like(&["LCK_M_IX           39.64           1.81        1.81       0.00       \
+                     53665.49"]),
     ],
     own: &["^---{*}-", "^({:u} {row|rows|row(s)} affected)"],
     ..Labels::NEW

@@ -30,7 +30,7 @@ use crate::describe::raid::{RAID, begins_part};
 use crate::program::*;
 use crate::text::document::{Document, Piece, plain, sniff_document};
 
-pub const FORMAT: Format = Format::program::<StorcliJson>(
+pub(super) const FORMAT: Format = Format::program::<StorcliJson>(
     "RAID controllers: storcli and perccli in JSON (J)",
     Level::E,
     &["^document"],

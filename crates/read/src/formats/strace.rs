@@ -31,7 +31,7 @@ use crate::text::repair::has_odd;
 use crate::text::words::is_for_people;
 use crate::trace::syscalls::{file_of, file_op};
 
-pub const FORMAT: Format = Format::by_line::<Strace>(
+pub(super) const FORMAT: Format = Format::by_line::<Strace>(
     "strace -T, -c: time and number of system calls for I/O",
     Level::C,
     &[" <", ") = ", "usecs/call"],

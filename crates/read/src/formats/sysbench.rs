@@ -30,7 +30,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 use crate::describe::table::MIB;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("sysbench fileio: rates, throughput, latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -31,7 +31,7 @@ use iowhy_model::{FactKey, key};
 use crate::drive::health::PHY_COUNTERS;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Sysfs>(
+pub(super) const FORMAT: Format = Format::by_line::<Sysfs>(
     "files of /sys printed by grep, head or cat: queues of disks, counters of SAS phys",
     Level::E,
     &["/sys/"],

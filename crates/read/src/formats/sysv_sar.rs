@@ -22,7 +22,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("sar -d of Solaris, SCO, HP-UX: busy share, waits of disks", Level::A, &LABELS);
 
 /// The rows that follow are averages.

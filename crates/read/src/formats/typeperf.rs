@@ -25,7 +25,7 @@ use crate::counters::windows_disk::{TOTAL, interval};
 use crate::describe::report::*;
 use crate::text::csv;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",
     Level::A,
     &LABELS,

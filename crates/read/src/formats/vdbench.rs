@@ -27,7 +27,8 @@
 use crate::describe::report::*;
 use crate::listing::another_run;
 
-pub const FORMAT: Format = Format::labels("rates, latencies and queue of a run", Level::A, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("rates, latencies and queue of a run", Level::A, &LABELS);
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;

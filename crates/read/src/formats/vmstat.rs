@@ -35,7 +35,7 @@ use iowhy_model::typed::{BytesPerSecond, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("run queue, swapping, blocks, CPU shares", Level::E, &LABELS);
 
 /// What a column counts.

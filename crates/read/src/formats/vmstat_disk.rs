@@ -27,7 +27,7 @@ use crate::counters::diskstats::Counters;
 use crate::program::*;
 use crate::text::invocation::invocation;
 
-pub const FORMAT: Format = Format::program::<VmstatDisk>(
+pub(super) const FORMAT: Format = Format::program::<VmstatDisk>(
     "vmstat -d: counters of each disk",
     Level::A,
     &["disk-", " disks"],

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<Vxtrace>(
+pub(super) const FORMAT: Format = Format::by_line::<Vxtrace>(
     "Veritas Volume Manager I/O trace: one START and END line per I/O",
     Level::C,
     &["START", "END"],

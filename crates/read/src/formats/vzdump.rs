@@ -20,7 +20,7 @@
 use crate::counters::stated::state_disk;
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("vzdump of Proxmox VE: rates of a backup", Level::E, &LABELS);
 
 const READ: &str = "read";
@@ -29,19 +29,18 @@ const WRITTEN: &str = "written";
 static LABELS: Labels = Labels {
     unnamed: "backup",
     may_resume: true,
-    lines: &[
-        begins(
-            "INFO: {:n}% ({*} of {*}) in {*}, read: {read:text}/s, write: {written:text}/s$",
-            |found, report, _| {
-                report.row(READ, rate(found, "read")?)?;
-                report.row(WRITTEN, rate(found, "written")?)
-            },
-        )
-        .like(&[
-            "INFO:  16% (4.2 GiB of 25.0 GiB) in 6s, read: 286.4 MiB/s, write: 285.3 MiB/s",
-            "1020: 21:04:29 INFO:  13% (3.4 GiB of 25.0 GiB) in 3s, read: 1.1 GiB/s, write: 350.2 MiB/s",
-        ]),
-    ],
+    lines: &[begins(
+        "INFO: {:n}% ({*} of {*}) in {*}, read: {read:text}/s, write: {written:text}/s$",
+        |found, report, _| {
+            report.row(READ, rate(found, "read")?)?;
+            report.row(WRITTEN, rate(found, "written")?)
+        },
+    )
+    .like(&[
+        "INFO:  16% (4.2 GiB of 25.0 GiB) in 6s, read: 286.4 MiB/s, write: 285.3 MiB/s",
+        "1020: 21:04:29 INFO:  13% (3.4 GiB of 25.0 GiB) in 3s, read: 1.1 GiB/s, write: 350.2 \
+             MiB/s",
+    ])],
     own: &["INFO: "],
     end: Some(|report, sink| {
         state_disk("backup", &[READ, WRITTEN].map(|what| report.column(what)), sink);

@@ -29,7 +29,7 @@ use iowhy_model::{Message, MessageKind, waits};
 
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<WaitingTasks>(
+pub(super) const FORMAT: Format = Format::program::<WaitingTasks>(
     "ps: tasks in uninterruptible sleep, and with WCHAN where they wait",
     Level::E,
     &["WCHAN", "PID", "TID", "LWP", " D ", " D+", " D<", " DL", " DN", " Dl", " Ds"],

@@ -32,7 +32,7 @@ use iowhy_model::{Message, MessageKind};
 use crate::drive::log_events::{Kinds, LogEvents, kind_of};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<WindowsEvent>(
+pub(super) const FORMAT: Format = Format::program::<WindowsEvent>(
     "Windows' system log: resets, retries, bad blocks of disks",
     Level::E,
     &[

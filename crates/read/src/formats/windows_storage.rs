@@ -31,7 +31,7 @@ use iowhy_model::typed::{ArrayAction, Celsius, Share};
 use crate::drive::health::Drive;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<WindowsStorage>(
+pub(super) const FORMAT: Format = Format::program::<WindowsStorage>(
     "Windows' disks and volumes: Get-PhysicalDisk, Get-StorageReliabilityCounter, Get-VirtualDisk",
     Level::E,
     &[

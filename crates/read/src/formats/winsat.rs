@@ -22,7 +22,7 @@ use iowhy_model::typed::PageCache;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("winsat disk: throughput and latency of a Windows disk", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -23,7 +23,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "load generators of databases: operations and percentiles per second",
     Level::E,
     &LABELS,

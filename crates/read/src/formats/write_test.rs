@@ -28,7 +28,7 @@ use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram_of;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::by_line::<WriteTest>(
+pub(super) const FORMAT: Format = Format::by_line::<WriteTest>(
     "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
     Level::B,
     &["size="],

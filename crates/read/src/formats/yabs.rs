@@ -23,7 +23,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("fio's mixed reads and writes of four block sizes", Level::A, &LABELS);
 
 /// Requests that the script keeps in flight, and how long each block size takes.

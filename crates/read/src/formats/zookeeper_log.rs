@@ -24,22 +24,22 @@ use iowhy_model::{Level, Nanos, Op};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("ZooKeeper's log: slow syncs of the transaction log", Level::C, &LOG);
 
 const SYNC: &[Effect] = &[Effect::Event(Op::Flush, "fsync")];
 
 static LOG: Log = Log {
     who: "zookeeper",
-    sentences: &[
-        says(
-            "fsync-ing the write ahead log in {:text} took {took:ms}ms which will adversely ",
-            SYNC,
-        )
-        .like(&[
-            "2026-03-31 07:37:45,243 [myid:2] - WARN  [SyncThread:2:FileTxnLog@337] - fsync-ing the write ahead log in SyncThread:2 took 3932ms which will adversely effect operation latency. See the ZooKeeper guide",
-        ]),
-    ],
+    sentences: &[says(
+        "fsync-ing the write ahead log in {:text} took {took:ms}ms which will adversely ",
+        SYNC,
+    )
+    .like(&[
+        "2026-03-31 07:37:45,243 [myid:2] - WARN  [SyncThread:2:FileTxnLog@337] - fsync-ing \
+             the write ahead log in SyncThread:2 took 3932ms which will adversely effect operation \
+             latency. See the ZooKeeper guide",
+    ])],
     cut: &["fsync-ing the write ahead log in "],
     // `fsync.warningthresholdms`, unless another was set.
     over: Some(Nanos::whole_ms(1_000)),

@@ -34,7 +34,7 @@ use crate::text::columns::Heading;
 use crate::text::numbers::time_ns;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<ZpoolIostat>(
+pub(super) const FORMAT: Format = Format::program::<ZpoolIostat>(
     "rates, waits and histograms of ZFS pools and disks",
     Level::A,
     &["zpool", "capacity", "alloc", "avail", "total_wait", "sync_read", "^row"],

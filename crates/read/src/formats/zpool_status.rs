@@ -32,7 +32,7 @@ use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 use crate::program::*;
 use crate::text::numbers::{in_thousands, span_s};
 
-pub const FORMAT: Format = Format::program::<ZpoolStatus>(
+pub(super) const FORMAT: Format = Format::program::<ZpoolStatus>(
     "pools of ZFS: zpool status, zpool events -v, mails of zed",
     Level::E,
     &["CKSUM", "fs.zfs.", "eid: ", "pool: ", "scan: "],

@@ -297,7 +297,8 @@ mod tests {
     #[test]
     fn elements_come_one_by_one_and_a_cut_keeps_what_is_complete() {
         let mut document = Document { list: Some("\"list\""), ..Document::default() };
-        let text = "x {\"a\": {\"name\": \"b}\",\n\"list\": [\n{\"n\": 1},\n{\"n\": 2}, {\"n\": [3], \"m\": [4,";
+        let text = "x {\"a\": {\"name\": \"b}\",\n\"list\": [\n{\"n\": 1},\n{\"n\": 2}, {\"n\": \
+                    [3], \"m\": [4,";
         let elements: Vec<Value> = text
             .lines()
             .flat_map(|line| document.line(line))

@@ -7,7 +7,7 @@
 
 /// How a trace is written.
 #[derive(Clone, Copy)]
-pub struct Trace {
+pub(crate) struct Trace {
     pub ios: u64,
     pub cpus: u32,
     pub big: bool,
@@ -16,7 +16,7 @@ pub struct Trace {
 
 /// The contents of a trace, to compare a reader with.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
-pub struct Truth {
+pub(crate) struct Truth {
     pub ios: u64,
     pub device_ns: u64,
     pub total_ns: u64,
@@ -46,7 +46,7 @@ const CLOCK: u64 = 1 | 1 << 26;
 
 impl Trace {
     /// The files of all CPUs, and what is in them.
-    pub fn files(self) -> (Vec<Vec<u8>>, Truth) {
+    pub(crate) fn files(self) -> (Vec<Vec<u8>>, Truth) {
         let mut dice = 0x9e37_79b9_7f4a_7c15u64;
         let mut roll = move |end: u64| {
             dice ^= dice << 13;

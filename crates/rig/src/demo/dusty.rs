@@ -18,7 +18,7 @@ const BYTES: u64 = 64 << 30;
 ///
 /// # Errors
 /// If the disk cannot be made or `iowhy` cannot be started.
-pub fn show(stage: &Stage) -> io::Result<()> {
+pub(super) fn show(stage: &Stage) -> io::Result<()> {
     let spec = Spec {
         model: "rotational:rpm=7200".to_string(),
         faults: vec!["retry=0.35".to_string()],
@@ -30,7 +30,8 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     let path = disk.path();
     let device = path.trim_start_matches("/dev/");
     say(
-        "A disk with dust in it: 7200 rpm, and every third read misses its sector and has to wait for",
+        "A disk with dust in it: 7200 rpm, and every third read misses its sector and has to wait \
+         for",
     )?;
     say(&format!(
         "the next revolution. It is {path}, a real block device of this kernel, served from memory."

@@ -19,7 +19,7 @@ const BYTES: u64 = 64 << 30;
 ///
 /// # Errors
 /// If a disk cannot be made or `iowhy` cannot be started.
-pub fn show(stage: &Stage) -> io::Result<()> {
+pub(super) fn show(stage: &Stage) -> io::Result<()> {
     std::fs::create_dir_all(stage.file("truth"))?;
     let mut disks = Vec::new();
     for place in 0..DISKS {
@@ -39,9 +39,8 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     say(&format!(
         "A shelf of {DISKS} disks, {first} to {last}: 7200 rpm each, real block devices of this"
     ))?;
-    say(
-        "kernel, served from memory. Each gets a few small reads a second, anywhere. One is faulty.",
-    )?;
+    say("kernel, served from memory. Each gets a few small reads a second, anywhere. One is \
+         faulty.")?;
     stage.announce("iostat and iowhy")?;
 
     let drive = Drive::parse(LOAD).map_err(io::Error::other)?;

@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(8);
 const BIOLATENCY: [&str; 3] = ["/usr/sbin/biolatency", "/usr/sbin/biolatency-bpfcc", "biolatency"];
 
 /// All watchers.
-pub struct Watchers {
+pub(super) struct Watchers {
     watching: Vec<Child>,
     until: Instant,
 }
@@ -25,7 +25,11 @@ impl Watchers {
     ///
     /// # Errors
     /// If iowhy cannot be started.
-    pub fn start(stage: &Stage, disk: &FaultyDisk, devices: &[&str]) -> io::Result<Watchers> {
+    pub(super) fn start(
+        stage: &Stage,
+        disk: &FaultyDisk,
+        devices: &[&str],
+    ) -> io::Result<Watchers> {
         let seconds = stage.watch.as_secs().to_string();
         let mut watchers =
             Watchers { watching: Vec::new(), until: Instant::now() + stage.watch + GRACE };
@@ -59,7 +63,12 @@ impl Watchers {
     ///
     /// # Errors
     /// If iowhy cannot be started.
-    pub fn wait(mut self, stage: &Stage, disk: &FaultyDisk, devices: &[&str]) -> io::Result<()> {
+    pub(super) fn wait(
+        mut self,
+        stage: &Stage,
+        disk: &FaultyDisk,
+        devices: &[&str],
+    ) -> io::Result<()> {
         if io::stdout().is_terminal() {
             let mut live = disk.command(&stage.iowhy.to_string_lossy());
             let seconds = stage.watch.as_secs();
@@ -101,7 +110,7 @@ fn biolatency() -> Option<&'static str> {
 ///
 /// # Errors
 /// If it cannot be printed.
-pub fn print(stage: &Stage, tool: &str, package: &str) -> io::Result<()> {
+pub(super) fn print(stage: &Stage, tool: &str, package: &str) -> io::Result<()> {
     let text = fs::read_to_string(stage.file(&format!("{tool}.txt"))).unwrap_or_default();
     let lines: Vec<&str> = text
         .lines()

@@ -16,7 +16,7 @@ const FRESH: Duration = Duration::from_secs(24 * 3600);
 
 /// A package archive with its own lists and cache.
 #[derive(Debug)]
-pub struct Archive {
+pub(super) struct Archive {
     folder: PathBuf,
 }
 
@@ -26,7 +26,7 @@ impl Archive {
     ///
     /// # Errors
     /// If this machine has no Debian mirror, or no list could be had.
-    pub fn open(folder: &Path, skipped: &mut Vec<String>) -> io::Result<Archive> {
+    pub(super) fn open(folder: &Path, skipped: &mut Vec<String>) -> io::Result<Archive> {
         fs::create_dir_all(folder.join("lists/partial"))?;
         fs::create_dir_all(folder.join("archives/partial"))?;
         let text = mirrors::sources()?;
@@ -59,7 +59,7 @@ impl Archive {
     ///
     /// # Errors
     /// If the package tool fails.
-    pub fn kernels(&self) -> io::Result<Vec<String>> {
+    pub(super) fn kernels(&self) -> io::Result<Vec<String>> {
         let names = run(self.apt("apt-cache").args(["pkgnames", "linux-image-"]))?;
         Ok(names.lines().filter(|name| version(name).is_some()).map(str::to_string).collect())
     }
@@ -68,7 +68,7 @@ impl Archive {
     ///
     /// # Errors
     /// If one cannot be had.
-    pub fn unpack(&self, package: &str) -> io::Result<PathBuf> {
+    pub(super) fn unpack(&self, package: &str) -> io::Result<PathBuf> {
         let root = self.folder.join("roots").join(package);
         if root.exists() {
             return Ok(root);
@@ -114,7 +114,7 @@ impl Archive {
 
 /// The numbers in the name of a kernel package; `None` for packages of other kinds (debug symbols,
 /// clouds, real time, names that only point to the newest).
-pub fn version(package: &str) -> Option<Vec<u64>> {
+pub(super) fn version(package: &str) -> Option<Vec<u64>> {
     let version = package.strip_prefix("linux-image-")?.strip_suffix("-amd64")?;
     let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
     let letters = version.replace("deb", "").replace("bpo", "");
@@ -127,7 +127,7 @@ pub fn version(package: &str) -> Option<Vec<u64>> {
 }
 
 /// The newest package whose version begins with `pattern`; of all for `newest`.
-pub fn newest<'a>(packages: &'a [String], pattern: &str) -> Option<&'a String> {
+pub(super) fn newest<'a>(packages: &'a [String], pattern: &str) -> Option<&'a String> {
     let wanted = |package: &&String| {
         let rest = package.trim_start_matches("linux-image-").strip_prefix(pattern);
         pattern == "newest"

@@ -42,7 +42,7 @@ const INIT: &str = include_str!("init.sh");
 
 /// A kernel to boot.
 #[derive(Debug)]
-pub struct Image {
+pub(super) struct Image {
     /// The kernel.
     pub kernel: PathBuf,
     /// The initramfs.
@@ -53,7 +53,7 @@ pub struct Image {
 ///
 /// # Errors
 /// If the package contains no kernel, or a module is missing.
-pub fn make(root: &Path, busybox: &Path, programs: &Path) -> io::Result<Image> {
+pub(super) fn make(root: &Path, busybox: &Path, programs: &Path) -> io::Result<Image> {
     let kernel = kernel(root)?;
     let mut archive = Cpio::default();
     for folder in ["bin", "dev", "lib", "mnt", "proc", "sys", "tmp"] {

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use super::image::Image;
 
 /// The prefix of a line's JSON.
-pub const MARK: &str = "rig-guest ";
+pub(super) const MARK: &str = "rig-guest ";
 /// The last line of a machine that came to its end. A panic ends qemu just as quietly.
-pub const DONE: &str = "rig-guest done";
+pub(super) const DONE: &str = "rig-guest done";
 
 /// What a machine printed.
 #[derive(Debug, Default)]
-pub struct Console {
+pub(super) struct Console {
     /// Every line on its serial port.
     pub lines: Vec<String>,
     /// Whether it came to its end.
@@ -28,7 +28,7 @@ pub struct Console {
 
 /// Which cases a machine runs, and how its time goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cases<'a> {
+pub(super) enum Cases<'a> {
     /// All of them, in virtual time.
     All,
     /// The fast ones, in virtual time.
@@ -53,7 +53,7 @@ impl Drop for Machine {
 ///
 /// # Errors
 /// If qemu cannot be started.
-pub fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<Console> {
+pub(super) fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<Console> {
     let began = Instant::now();
     let mut machine = Machine(qemu(image, cases).spawn()?);
     let output = machine.0.stdout.take().ok_or_else(|| io::Error::other("no serial port"))?;

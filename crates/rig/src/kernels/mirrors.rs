@@ -22,7 +22,7 @@ struct Mirror {
 ///
 /// # Errors
 /// If this machine has no Debian mirror.
-pub fn sources() -> io::Result<String> {
+pub(super) fn sources() -> io::Result<String> {
     Ok(list(&mirrors()?, &releases()?))
 }
 
@@ -133,7 +133,8 @@ mod tests {
         let found = stanzas(text, "new");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].signed_by.as_deref(), Some("/key"));
-        let text = "# deb http://no.example new main\ndeb [arch=amd64] http://b.example new-security main\n";
+        let text = "# deb http://no.example new main\ndeb [arch=amd64] http://b.example \
+                    new-security main\n";
         let found = lines(text, "new");
         assert_eq!(
             (found[0].address.as_str(), found[0].kind.as_str()),

@@ -19,7 +19,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 ///
 /// # Errors
 /// If something is missing and cannot be installed.
-pub fn install() -> io::Result<()> {
+pub(super) fn install() -> io::Result<()> {
     let missing = NEEDED.iter().filter(|(program, _)| !is_here(program));
     let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
     if packages.is_empty() {
@@ -40,7 +40,7 @@ pub fn install() -> io::Result<()> {
 ///
 /// # Errors
 /// If they do not compile.
-pub fn build(cache: &Path) -> io::Result<PathBuf> {
+pub(super) fn build(cache: &Path) -> io::Result<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = cache.join("target");
     let mut cargo = Command::new("cargo");
@@ -59,7 +59,7 @@ pub fn build(cache: &Path) -> io::Result<PathBuf> {
 ///
 /// # Errors
 /// If it cannot be started or fails; then with its first error and its last line.
-pub fn run(command: &mut Command) -> io::Result<String> {
+pub(super) fn run(command: &mut Command) -> io::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let with_name = |error: io::Error| io::Error::new(error.kind(), format!("`{name}`: {error}"));
     let output = command.stdin(Stdio::null()).output().map_err(with_name)?;

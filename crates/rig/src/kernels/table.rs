@@ -8,7 +8,7 @@ use super::machine::{Console, MARK};
 
 /// One kernel's results.
 #[derive(Debug)]
-pub struct Results {
+pub(super) struct Results {
     /// The package, less what all have in common.
     pub kernel: String,
     /// What it printed, as JSON.
@@ -21,7 +21,7 @@ pub struct Results {
 
 impl Results {
     /// Extracts the lines of rig from the output.
-    pub fn of(package: &str, printed: &Console) -> Results {
+    pub(super) fn of(package: &str, printed: &Console) -> Results {
         // The firmware's last output precedes the first.
         let ours = printed.lines.iter().filter_map(|line| line.split_once(MARK));
         Results {
@@ -33,17 +33,17 @@ impl Results {
     }
 
     /// Whether the machine came to its end and every case was right.
-    pub fn right(&self) -> bool {
+    pub(super) fn right(&self) -> bool {
         self.done && self.wrong().is_empty()
     }
 
     /// The lines that did not come out as they should.
-    pub fn wrong(&self) -> Vec<&Value> {
+    pub(super) fn wrong(&self) -> Vec<&Value> {
         self.lines.iter().filter(|line| line["right"] == false).collect()
     }
 
     /// All lines, one JSON object each.
-    pub fn json(&self) -> String {
+    pub(super) fn json(&self) -> String {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
@@ -80,7 +80,7 @@ impl Results {
 }
 
 /// All kernels: attach points, equations, cases.
-pub fn tables(all: &[Results]) -> String {
+pub(super) fn tables(all: &[Results]) -> String {
     let mut out = String::from("| kernel | release | attach points | queue time | s |\n");
     out.push_str("| --- | --- | --- | --- | --- |\n");
     for one in all {
@@ -112,7 +112,8 @@ pub fn tables(all: &[Results]) -> String {
         }
     }
     out.push_str(
-        "\n| kernel | null_blk of 1 ms | SCSI timeout of 3 s | medium error | dusty disk | healthy disk | |\n",
+        "\n| kernel | null_blk of 1 ms | SCSI timeout of 3 s | medium error | dusty disk | healthy \
+         disk | |\n",
     );
     out.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
     for one in all {

@@ -23,7 +23,11 @@ const SIXTEEN: [&str; 16] = [
 ///
 /// # Errors
 /// If tmux is missing, or the program left the screen empty.
-pub fn screen(command: &str, (columns, rows): (u16, u16), run: Duration) -> io::Result<String> {
+pub(crate) fn screen(
+    command: &str,
+    (columns, rows): (u16, u16),
+    run: Duration,
+) -> io::Result<String> {
     let server = format!("iowhy-pictures-{}", std::process::id());
     let tmux = |arguments: &[&str]| {
         let mut command = Command::new("tmux");
@@ -143,12 +147,13 @@ fn runs(line: &str, look: &mut Look) -> Vec<(usize, String, Look)> {
 }
 
 /// The picture of such a screen.
-pub fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
+pub(crate) fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
     let width = f64::from(columns) * CELL.0 + 2.0 * MARGIN;
     let height = f64::from(rows) * CELL.1 + 2.0 * MARGIN;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" \
+         font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', \
+         monospace\" \
          font-size=\"{FONT}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{}\"/>\n",
         PLAIN[1],
@@ -163,7 +168,8 @@ pub fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
             if behind != PLAIN[1] {
                 let _ = writeln!(
                     out,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{:.1}\" fill=\"{behind}\" \
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{:.1}\" \
+                     fill=\"{behind}\" \
                      shape-rendering=\"crispEdges\"/>",
                     CELL.1
                 );

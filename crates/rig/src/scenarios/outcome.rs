@@ -25,7 +25,7 @@ impl Route {
 }
 
 /// From this confidence on a finding is an accusation; below it is only suspected (METHOD).
-pub const ACCUSES: f64 = iowhy_model::STANDS;
+pub(crate) const ACCUSES: f64 = iowhy_model::STANDS;
 
 /// A disk that answers so late is faulty by the host's fault, ns: `device.stall` begins at 50 ms
 /// (METHOD).

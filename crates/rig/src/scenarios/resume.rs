@@ -12,7 +12,7 @@ use super::{Answer, Outcome, RunVerdicts};
 
 /// The runs of a file.
 #[derive(Debug)]
-pub struct RunLog {
+pub(super) struct RunLog {
     path: PathBuf,
     known: Vec<Outcome>,
 }
@@ -23,7 +23,7 @@ impl RunLog {
     ///
     /// # Errors
     /// If the file is there and cannot be read.
-    pub fn open(path: &Path) -> io::Result<RunLog> {
+    pub(super) fn open(path: &Path) -> io::Result<RunLog> {
         let mut known = Vec::new();
         match File::open(path) {
             Ok(file) => {
@@ -39,7 +39,7 @@ impl RunLog {
     }
 
     /// The run of a scenario with a seed, if it is there.
-    pub fn find(&self, scenario: &WrittenScenario, seed: u64) -> Option<&Outcome> {
+    pub(super) fn find(&self, scenario: &WrittenScenario, seed: u64) -> Option<&Outcome> {
         self.known.iter().find(|known| known.scenario.name == scenario.name && known.seed == seed)
     }
 
@@ -47,7 +47,7 @@ impl RunLog {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&self, outcome: &Outcome) -> io::Result<()> {
+    pub(super) fn add(&self, outcome: &Outcome) -> io::Result<()> {
         let mut file = File::options().create(true).append(true).open(&self.path)?;
         writeln!(file, "{}", line(outcome))
     }

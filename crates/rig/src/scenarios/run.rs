@@ -31,7 +31,7 @@ struct Beds {
 ///
 /// # Errors
 /// If a disk cannot be made or a program cannot be started.
-pub fn run(
+pub(super) fn run(
     scenario: &'static WrittenScenario,
     seed: u64,
     keep: Option<&Path>,

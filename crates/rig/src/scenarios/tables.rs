@@ -21,7 +21,8 @@ pub fn tables(all: &[Outcome]) -> String {
         let [live, pipe, capture] = reported;
         let _ = writeln!(
             out,
-            "| {scenario} | {seed} | {requests} | {expected} | {live} | {pipe} | {capture} | {figure} | {found} | {truth} |"
+            "| {scenario} | {seed} | {requests} | {expected} | {live} | {pipe} | {capture} | \
+             {figure} | {found} | {truth} |"
         );
     }
     let _ = writeln!(out, "\n{}", sums(all));

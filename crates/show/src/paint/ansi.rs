@@ -20,7 +20,7 @@ impl Rgb {
 
 /// What a piece of text means; its colour is the terminal's own, so that any theme stays legible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Tone {
+pub(crate) enum Tone {
     /// Ordinary text.
     #[default]
     Plain,
@@ -40,7 +40,7 @@ pub enum Tone {
 
 /// How a piece of text is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TextStyle {
+pub(crate) struct TextStyle {
     /// The letters.
     pub tone: Tone,
     /// The background.
@@ -57,7 +57,7 @@ impl From<Tone> for TextStyle {
 
 impl TextStyle {
     /// Heavy letters of a tone.
-    pub fn strong(tone: Tone) -> TextStyle {
+    pub(crate) fn strong(tone: Tone) -> TextStyle {
         TextStyle { tone, strong: true, ..TextStyle::default() }
     }
 
@@ -103,7 +103,7 @@ fn exact(Rgb(r, g, b): Rgb, colour: Colour, what: u8) -> String {
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 /// The nearest of xterm's 240 fixed colours: the 6x6x6 cube from 16 on, the greys from 232 on.
-pub fn nearest_256(rgb: Rgb) -> u8 {
+pub(crate) fn nearest_256(rgb: Rgb) -> u8 {
     let Rgb(r, g, b) = rgb;
     let step = |v: u8| (0..6).min_by_key(|k| CUBE[*k].abs_diff(v)).unwrap_or(0);
     let (x, y, z) = (step(r), step(g), step(b));
@@ -119,7 +119,7 @@ pub fn nearest_256(rgb: Rgb) -> u8 {
 }
 
 /// The nearest of the sixteen, as xterm paints them by default.
-pub fn nearest_16(rgb: Rgb) -> u8 {
+pub(crate) fn nearest_16(rgb: Rgb) -> u8 {
     (0..16u8).min_by_key(|place| distance(rgb, SIXTEEN[usize::from(*place)])).unwrap_or(0)
 }
 
@@ -149,18 +149,18 @@ fn distance(a: Rgb, b: Rgb) -> u32 {
 
 /// One line of text in several inks.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Line {
+pub(crate) struct Line {
     spans: Vec<(String, TextStyle)>,
 }
 
 impl Line {
     /// An empty line.
-    pub fn new() -> Line {
+    pub(crate) fn new() -> Line {
         Line::default()
     }
 
     /// Adds text; control characters, which could move the cursor, become `?`.
-    pub fn push(&mut self, text: &str, ink: impl Into<TextStyle>) {
+    pub(crate) fn push(&mut self, text: &str, ink: impl Into<TextStyle>) {
         let ink = ink.into();
         match self.spans.last_mut() {
             Some((last, same)) if *same == ink => last.push_str(&clean(text)),
@@ -170,13 +170,13 @@ impl Line {
 
     /// The line with text added.
     #[must_use]
-    pub fn with(mut self, text: &str, ink: impl Into<TextStyle>) -> Line {
+    pub(crate) fn with(mut self, text: &str, ink: impl Into<TextStyle>) -> Line {
         self.push(text, ink);
         self
     }
 
     /// Adds blanks up to a column.
-    pub fn pad(&mut self, column: usize) {
+    pub(crate) fn pad(&mut self, column: usize) {
         let width = self.width();
         if width < column {
             self.push(&" ".repeat(column - width), TextStyle::default());
@@ -184,7 +184,7 @@ impl Line {
     }
 
     /// Adds another line after this one.
-    pub fn append(&mut self, other: Line) {
+    pub(crate) fn append(&mut self, other: Line) {
         for (text, ink) in other.spans {
             self.push(&text, ink);
         }
@@ -192,23 +192,23 @@ impl Line {
 
     /// The same for a terminal without UTF-8: `us` for `µs`.
     #[must_use]
-    pub fn ascii(&self) -> Line {
+    pub(crate) fn ascii(&self) -> Line {
         let plain = |(text, ink): &(String, TextStyle)| (text.replace('µ', "u"), *ink);
         Line { spans: self.spans.iter().map(plain).collect() }
     }
 
     /// Columns it takes.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.spans.iter().map(|(text, _)| text.width()).sum()
     }
 
     /// Whether its text ends like this.
-    pub fn ends_with(&self, end: &str) -> bool {
+    pub(crate) fn ends_with(&self, end: &str) -> bool {
         self.spans.last().is_some_and(|(text, _)| text.ends_with(end))
     }
 
     /// Leaves out words at its end until it takes at most so many columns.
-    pub fn shorten(&mut self, width: usize) {
+    pub(crate) fn shorten(&mut self, width: usize) {
         while self.width() > width {
             let Some((text, _)) = self.spans.last_mut() else { return };
             match text.trim_end().rsplit_once(' ') {
@@ -219,7 +219,7 @@ impl Line {
     }
 
     /// The same, with a mark in the last of so many columns if it is longer than that.
-    pub fn marked(self, width: usize, mark: &str) -> Line {
+    pub(crate) fn marked(self, width: usize, mark: &str) -> Line {
         let used = |spans: &[(String, TextStyle)]| {
             spans.iter().map(|(text, _)| text.width()).sum::<usize>()
         };
@@ -245,7 +245,12 @@ impl Line {
     }
 
     /// Draws it, cut at `width` columns, without blanks at its end.
-    pub fn write(&self, width: usize, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(
+        &self,
+        width: usize,
+        colour: Colour,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let mut left = width;
         let last = self.spans.iter().rposition(|(text, ink)| {
             !text.trim_end().is_empty() || (ink.behind.is_some() && colour != Colour::None)
@@ -282,7 +287,7 @@ fn cut(text: &str, width: usize) -> &str {
 }
 
 /// The text without control sequences: control characters and marks of direction.
-pub fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let obeyed = |c: char| {
         c.is_control()
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

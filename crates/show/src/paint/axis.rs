@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::words::duration;
 
 /// The label of a latency row: its lower edge, or that it contains all below its upper one.
-pub fn latency_label(low_ns: u64) -> String {
+pub(crate) fn latency_label(low_ns: u64) -> String {
     if low_ns == 0 { "0".to_string() } else { duration(low_ns as f64) }
 }
 
@@ -15,7 +15,7 @@ pub fn latency_label(low_ns: u64) -> String {
 const TICK: usize = 10;
 
 /// The times along a picture: `seconds` of them from `start` on.
-pub struct TimeAxis {
+pub(crate) struct TimeAxis {
     /// Its first moment, s: the second of the day if there is a clock.
     pub start: f64,
     /// How much time it covers, s.
@@ -26,7 +26,7 @@ pub struct TimeAxis {
 }
 
 /// A line of ticks over this many columns, each with its time after it.
-pub fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
+pub(crate) fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
     let (start, seconds) = (axis.start, axis.seconds);
     let mut line = Line::new();
     if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() || columns == 0 {
@@ -53,7 +53,7 @@ pub fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
 }
 
 /// Ticks of a time axis, `most` at the most: the position of each, 0 to 1, and its time.
-pub fn ticks(axis: &TimeAxis, most: f64) -> Vec<(f64, String)> {
+pub(crate) fn ticks(axis: &TimeAxis, most: f64) -> Vec<(f64, String)> {
     let (start, seconds) = (axis.start, axis.seconds);
     if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() {
         return Vec::new();

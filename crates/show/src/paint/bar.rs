@@ -2,7 +2,7 @@
 
 /// A bar of at most `width` columns for a fraction of one; eighths of a block if `unicode`. A
 /// number above zero always leaves a trace.
-pub fn bar(fraction: f64, width: usize, unicode: bool) -> String {
+pub(crate) fn bar(fraction: f64, width: usize, unicode: bool) -> String {
     let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
     if fraction == 0.0 {
         return String::new();
@@ -17,7 +17,7 @@ pub fn bar(fraction: f64, width: usize, unicode: bool) -> String {
 }
 
 /// A thin bar and the rest of its way; full only for all of it.
-pub fn gauge(fraction: f64, width: usize, unicode: bool) -> (String, String) {
+pub(crate) fn gauge(fraction: f64, width: usize, unicode: bool) -> (String, String) {
     let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
     let rounded = (fraction * width as f64).round() as usize;
     let full = if fraction < 1.0 { rounded.min(width.saturating_sub(1)) } else { rounded };

@@ -8,7 +8,7 @@ use super::{Line, TextStyle, Tone};
 use crate::Style;
 
 /// What a view writes on.
-pub struct Canvas<'a> {
+pub(crate) struct Canvas<'a> {
     /// The user's wishes.
     pub style: &'a Style,
     out: &'a mut dyn Write,
@@ -16,17 +16,17 @@ pub struct Canvas<'a> {
 
 impl<'a> Canvas<'a> {
     /// A canvas over a writer.
-    pub fn new(style: &'a Style, out: &'a mut dyn Write) -> Canvas<'a> {
+    pub(crate) fn new(style: &'a Style, out: &'a mut dyn Write) -> Canvas<'a> {
         Canvas { style, out }
     }
 
     /// Columns.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.style.width.max(1)
     }
 
     /// One line. What reaches beyond the edge is cut, and the last column shows it.
-    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+    pub(crate) fn line(&mut self, line: &Line) -> io::Result<()> {
         let unicode = self.style.unicode;
         let line = if unicode { line.clone() } else { line.ascii() };
         let line = line.marked(self.width(), if unicode { "…" } else { "~" });
@@ -34,22 +34,22 @@ impl<'a> Canvas<'a> {
     }
 
     /// Several lines.
-    pub fn lines(&mut self, lines: &[Line]) -> io::Result<()> {
+    pub(crate) fn lines(&mut self, lines: &[Line]) -> io::Result<()> {
         lines.iter().try_for_each(|line| self.line(line))
     }
 
     /// An empty line.
-    pub fn blank(&mut self) -> io::Result<()> {
+    pub(crate) fn blank(&mut self) -> io::Result<()> {
         writeln!(self.out)
     }
 
     /// A heading of a section.
-    pub fn heading(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
         self.line(&Line::new().with(text, TextStyle::strong(Tone::Accent)))
     }
 
     /// A paragraph after a mark in its first line only; text in backticks is drawn as a command.
-    pub fn paragraph(
+    pub(crate) fn paragraph(
         &mut self,
         mark: &Line,
         text: &str,
@@ -60,7 +60,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// The lines of such a paragraph.
-    pub fn wrapped(&self, mark: &Line, text: &str, ink: impl Into<TextStyle>) -> Vec<Line> {
+    pub(crate) fn wrapped(&self, mark: &Line, text: &str, ink: impl Into<TextStyle>) -> Vec<Line> {
         let (ink, indent) = (ink.into(), mark.width());
         let mut code = false;
         let mut lines = Vec::new();
@@ -80,7 +80,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// An item of a list.
-    pub fn item(&mut self, mark: &str, text: &str) -> io::Result<()> {
+    pub(crate) fn item(&mut self, mark: &str, text: &str) -> io::Result<()> {
         self.paragraph(&Line::new().with(mark, Tone::Faint), text, Tone::Plain)
     }
 }
@@ -113,7 +113,7 @@ pub fn fitted(text: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 
 /// A text in lines of at most `width` columns, broken between words; a word that is longer is
 /// broken where it must be. At least one line.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     let mut lines = vec![String::new()];
     for mut word in words(text) {

@@ -6,7 +6,7 @@ use super::{Line, TextStyle, Tone, clean, wrap};
 
 /// Which side of a column is straight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Align {
+pub(crate) enum Align {
     /// Text.
     Left,
     /// Numbers.
@@ -14,10 +14,10 @@ pub enum Align {
 }
 
 /// The text of one cell and its ink.
-pub type Cell = (String, TextStyle);
+pub(crate) type Cell = (String, TextStyle);
 
 /// A table without lines.
-pub struct Columns {
+pub(crate) struct Columns {
     heads: Vec<(&'static str, Align)>,
     rows: Vec<Vec<Cell>>,
     flexible: Option<usize>,
@@ -32,7 +32,7 @@ const NARROWEST: usize = 12;
 
 impl Columns {
     /// Columns with these headings.
-    pub fn new(heads: &[(&'static str, Align)]) -> Columns {
+    pub(crate) fn new(heads: &[(&'static str, Align)]) -> Columns {
         Columns {
             heads: heads.to_vec(),
             rows: Vec::new(),
@@ -44,7 +44,7 @@ impl Columns {
 
     /// Wraps one column if the others leave too little space.
     #[must_use]
-    pub fn flexible(mut self, column: usize) -> Columns {
+    pub(crate) fn flexible(mut self, column: usize) -> Columns {
         self.flexible = Some(column);
         self
     }
@@ -52,30 +52,30 @@ impl Columns {
     /// Columns that are left out if they do not fit, the least important first; a last line names
     /// them.
     #[must_use]
-    pub fn droppable(mut self, columns: &[usize]) -> Columns {
+    pub(crate) fn droppable(mut self, columns: &[usize]) -> Columns {
         self.droppable = columns.to_vec();
         self
     }
 
     /// Moves all to the right.
     #[must_use]
-    pub fn indent(mut self, columns: usize) -> Columns {
+    pub(crate) fn indent(mut self, columns: usize) -> Columns {
         self.indent = columns;
         self
     }
 
     /// Adds a row.
-    pub fn row(&mut self, cells: Vec<Cell>) {
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells.into_iter().map(|(text, ink)| (clean(&text), ink)).collect());
     }
 
     /// Columns the widest row takes if nothing wraps.
-    pub fn natural(&self) -> usize {
+    pub(crate) fn natural(&self) -> usize {
         self.indent + self.widths().iter().sum::<usize>() + GAP * (self.heads.len().max(1) - 1)
     }
 
     /// The lines, of at most `width` columns as far as columns can wrap or be left out.
-    pub fn lines(&self, width: usize) -> Vec<Line> {
+    pub(crate) fn lines(&self, width: usize) -> Vec<Line> {
         let mut kept: Vec<usize> = (0..self.heads.len()).collect();
         let mut hidden = Vec::new();
         let widths = self.widths();
@@ -216,7 +216,8 @@ mod tests {
         columns.row(vec![cell("磁盘"), cell("5")]);
         assert_eq!(
             drawn(&columns, 40),
-            "what                         n\nextra seconds each, median  17\n磁盘                         5\n"
+            "what                         n\nextra seconds each, median  \
+             17\n磁盘                         5\n"
         );
         assert_eq!(
             drawn(&columns, 20),

@@ -5,7 +5,7 @@ use crate::{Colour, Style};
 
 /// A sign drawn over a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mark {
+pub(crate) enum Mark {
     /// The median.
     Median,
     /// The 99th percentile.
@@ -14,7 +14,7 @@ pub enum Mark {
 
 impl Mark {
     /// Its sign.
-    pub fn sign(self) -> &'static str {
+    pub(crate) fn sign(self) -> &'static str {
         match self {
             Mark::Median => "━",
             Mark::Tail => "╍",
@@ -24,7 +24,7 @@ impl Mark {
 
 /// Values from 0 (nothing) to 1 (the most); `None` where nothing was watched.
 #[derive(Clone, Debug)]
-pub struct Grid {
+pub(crate) struct Grid {
     columns: usize,
     cells: Vec<Option<f64>>,
     marks: Vec<(usize, usize, Mark)>,
@@ -37,17 +37,17 @@ const SHADES: [&str; 6] = [" ", "·", "░", "▒", "▓", "█"];
 
 impl Grid {
     /// A grid of rows and columns that were not watched. Row 0 is the top.
-    pub fn new(rows: usize, columns: usize) -> Grid {
+    pub(crate) fn new(rows: usize, columns: usize) -> Grid {
         Grid { columns, cells: vec![None; rows * columns], marks: Vec::new() }
     }
 
     /// How many rows one line of text has on this canvas.
-    pub fn rows_per_line(style: &Style) -> usize {
+    pub(crate) fn rows_per_line(style: &Style) -> usize {
         if style.unicode && style.colour >= Colour::Ansi256 { 2 } else { 1 }
     }
 
     /// Sets a cell.
-    pub fn set(&mut self, row: usize, column: usize, value: f64) {
+    pub(crate) fn set(&mut self, row: usize, column: usize, value: f64) {
         if column < self.columns
             && let Some(cell) = self.cells.get_mut(row * self.columns + column)
         {
@@ -56,17 +56,17 @@ impl Grid {
     }
 
     /// Signs over cells: row, column, sign.
-    pub fn marks(&self) -> &[(usize, usize, Mark)] {
+    pub(crate) fn marks(&self) -> &[(usize, usize, Mark)] {
         &self.marks
     }
 
     /// Lays a sign over a cell.
-    pub fn mark(&mut self, row: usize, column: usize, mark: Mark) {
+    pub(crate) fn mark(&mut self, row: usize, column: usize, mark: Mark) {
         self.marks.push((row, column, mark));
     }
 
     /// The cells of one line of text.
-    pub fn line(&self, line: usize, ramp: &Ramp, style: &Style) -> Line {
+    pub(crate) fn line(&self, line: usize, ramp: &Ramp, style: &Style) -> Line {
         let mut drawn = Line::new();
         for column in 0..self.columns {
             if Self::rows_per_line(style) == 2 {
@@ -109,18 +109,18 @@ impl Grid {
     }
 
     /// Rows of cells.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.cells.len() / self.columns.max(1)
     }
 
     /// A cell; `None` where nothing was watched.
-    pub fn cell(&self, row: usize, column: usize) -> Option<f64> {
+    pub(crate) fn cell(&self, row: usize, column: usize) -> Option<f64> {
         self.cells.get(row * self.columns + column).copied().flatten()
     }
 }
 
 /// A letter as dense as the value is large.
-pub fn density(value: f64, unicode: bool) -> &'static str {
+pub(crate) fn density(value: f64, unicode: bool) -> &'static str {
     let steps = if unicode { SHADES.len() } else { ASCII.len() };
     let step = if value > 0.0 {
         (1.0 + (value.min(1.0) * (steps - 2) as f64).round()) as usize

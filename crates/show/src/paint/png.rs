@@ -18,7 +18,7 @@ const PIXELS: u64 = 100_000_000;
 ///
 /// # Errors
 /// If the writer fails.
-pub fn png(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn png(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = (figure.width.max(1), figure.height.max(1));
     let pixels = u64::from(width) * u64::from(height);
     let scale = if pixels * u64::from(SCALE * SCALE) <= PIXELS { SCALE } else { 1 };

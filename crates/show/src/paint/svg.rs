@@ -10,7 +10,7 @@ use super::figure::{Anchor, Figure, LETTER, Shape};
 ///
 /// # Errors
 /// If the writer fails.
-pub fn svg(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn svg(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = (figure.width, figure.height);
     writeln!(
         out,

@@ -3,20 +3,20 @@
 use super::thrift::{varint, zigzag};
 
 /// Values one after the other.
-pub const PLAIN: i32 = 0;
+pub(super) const PLAIN: i32 = 0;
 /// Runs of equal values, or bits.
-pub const RLE: i32 = 3;
+pub(super) const RLE: i32 = 3;
 /// Differences.
-pub const DELTA_BINARY_PACKED: i32 = 5;
+pub(super) const DELTA_BINARY_PACKED: i32 = 5;
 /// Indexes in a dictionary.
-pub const RLE_DICTIONARY: i32 = 8;
+pub(super) const RLE_DICTIONARY: i32 = 8;
 
 /// Values in a block of differences, and in each of its parts (a multiple of 32 is required).
 const DELTA_BLOCK: usize = 128;
 const DELTA_PART: usize = 32;
 
 /// Runs or bits, whichever the values allow: one run if they are all equal, else bits.
-pub fn hybrid(values: &[u32], width: u32, out: &mut Vec<u8>) {
+pub(super) fn hybrid(values: &[u32], width: u32, out: &mut Vec<u8>) {
     let Some(first) = values.first() else { return };
     if values.iter().all(|value| value == first) {
         varint((values.len() as u64) << 1, out);
@@ -32,7 +32,7 @@ pub fn hybrid(values: &[u32], width: u32, out: &mut Vec<u8>) {
 }
 
 /// Whole numbers of 32 or 64 bits as differences.
-pub fn deltas(values: &[i64], word: u32, out: &mut Vec<u8>) {
+pub(super) fn deltas(values: &[i64], word: u32, out: &mut Vec<u8>) {
     varint(DELTA_BLOCK as u64, out);
     varint((DELTA_BLOCK / DELTA_PART) as u64, out);
     varint(values.len() as u64, out);

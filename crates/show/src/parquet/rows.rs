@@ -72,7 +72,7 @@ impl Kind {
 }
 
 /// One column of the rows that are being gathered.
-pub struct Column {
+pub(crate) struct Column {
     /// Its name, with the unit of its numbers in it.
     pub name: &'static str,
     /// What it holds.
@@ -85,7 +85,7 @@ pub struct Column {
 }
 
 /// A column's pages, how many of their bytes are its dictionary, and the bounds of its values.
-pub struct Pages {
+pub(crate) struct Pages {
     pub bytes: Vec<u8>,
     pub dictionary: usize,
     /// Bytes that there would be without a codec.
@@ -96,7 +96,7 @@ pub struct Pages {
 
 /// How the bodies of pages are packed: `CompressionCodec` of parquet.thrift.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Codec {
+pub(crate) enum Codec {
     /// As they are.
     None = 0,
     /// By zstd.
@@ -109,7 +109,7 @@ const LONGEST_BOUND: usize = 64;
 
 impl Column {
     /// A column without rows.
-    pub fn new(name: &'static str, kind: Kind) -> Column {
+    pub(crate) fn new(name: &'static str, kind: Kind) -> Column {
         Column {
             name,
             kind,
@@ -122,18 +122,18 @@ impl Column {
     }
 
     /// Rows it holds.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.known.len()
     }
 
     /// Adds a number; 64 bits without a sign keep their bits.
-    pub fn number(&mut self, value: Option<i64>) {
+    pub(crate) fn number(&mut self, value: Option<i64>) {
         self.known.push(u32::from(value.is_some()));
         self.numbers.extend(value);
     }
 
     /// Adds a text.
-    pub fn text(&mut self, value: Option<&str>) {
+    pub(crate) fn text(&mut self, value: Option<&str>) {
         self.known.push(u32::from(value.is_some()));
         let Some(text) = value else { return };
         // Rows that are sorted repeat the text before.
@@ -155,12 +155,12 @@ impl Column {
     }
 
     /// Adds a number with a fraction.
-    pub fn real(&mut self, value: Option<f64>) {
+    pub(crate) fn real(&mut self, value: Option<f64>) {
         self.number(value.map(|value| value.to_bits() as i64));
     }
 
     /// The pages of its rows, packed where that makes them smaller; it goes on empty.
-    pub fn take_pages(&mut self, codec: Codec) -> Pages {
+    pub(crate) fn take_pages(&mut self, codec: Codec) -> Pages {
         let mut levels = Vec::new();
         hybrid(&self.known, 1, &mut levels);
         let mut page = (levels.len() as u32).to_le_bytes().to_vec();

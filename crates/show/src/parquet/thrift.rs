@@ -99,7 +99,7 @@ impl Struct {
 }
 
 /// A number in groups of seven bits (LEB128).
-pub fn varint(mut value: u64, out: &mut Vec<u8>) {
+pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -108,7 +108,7 @@ pub fn varint(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// Small numbers of either sign as small numbers without one.
-pub fn zigzag(value: i64) -> u64 {
+pub(super) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 

@@ -2,7 +2,7 @@
 
 /// A value beside a map: nothing for less than nothing, one digit up to 9, whole numbers below a
 /// million, then two digits.
-pub fn value(value: f64) -> String {
+pub(super) fn value(value: f64) -> String {
     match value {
         v if v < 0.0 => "0".to_string(),
         v if v <= 9.0 => general(v, 1),
@@ -13,7 +13,7 @@ pub fn value(value: f64) -> String {
 
 /// `%.1g` and `%.2g` of C and Python: this many digits, an exponent where it is below -4 or not
 /// below the number of digits, no zeros at the end.
-pub fn general(value: f64, digits: usize) -> String {
+pub(super) fn general(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".to_string() } else { value.to_string() };
     }
@@ -34,7 +34,7 @@ fn bare(text: &str) -> &str {
 }
 
 /// A bucket in milliseconds: three decimals without the 0 in front of them, else a whole number.
-pub fn latency_label(power: i64, unit: &str) -> String {
+pub(super) fn latency_label(power: i64, unit: &str) -> String {
     let units = 2f64.powi(i32::try_from(power).unwrap_or(0));
     let us = match unit {
         "microsec" => units,
@@ -50,7 +50,7 @@ pub fn latency_label(power: i64, unit: &str) -> String {
 }
 
 /// The text with blanks up to a column.
-pub fn padded_right(text: &str, width: usize) -> String {
+pub(super) fn padded_right(text: &str, width: usize) -> String {
     format!("{text:<width$}")
 }
 

@@ -35,7 +35,7 @@ type Stretches = BTreeMap<(i64, i64), BTreeMap<u64, u64>>;
 
 /// The records of a listing over time, all devices and operations that pass the filter together.
 /// Empty if it knows no latencies over time.
-pub fn records_of(
+pub(super) fn records_of(
     recording: &Recording,
     listing: &Listing,
     style: &Style,
@@ -146,7 +146,7 @@ fn stretches(recording: &Recording, listing: &Listing, style: &Style) -> (Stretc
 ///
 /// # Errors
 /// If the writer fails.
-pub fn write_record(record: &CumulativeRecord, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_record(record: &CumulativeRecord, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<begin record>")?;
     writeln!(out, "timestamp,microsec,{},{}", record.at_us, record.date)?;
     writeln!(out, "latencyunit,{}", record.unit)?;

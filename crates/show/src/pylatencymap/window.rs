@@ -6,7 +6,7 @@ use super::figures::value;
 
 /// Cells of one map over the latest records, the newest at the right.
 #[derive(Debug)]
-pub struct Window {
+pub(super) struct Window {
     /// What a cell of each colour is written as.
     cells: &'static [&'static str; COLOURS],
     rows: Vec<BucketRow>,
@@ -32,7 +32,11 @@ struct BucketRow {
 
 impl Window {
     /// An empty map.
-    pub fn new(cells: &'static [&'static str; COLOURS], rows: usize, columns: usize) -> Window {
+    pub(super) fn new(
+        cells: &'static [&'static str; COLOURS],
+        rows: usize,
+        columns: usize,
+    ) -> Window {
         let row = || BucketRow {
             values: VecDeque::from(vec![0.0; columns]),
             colours: VecDeque::from(vec![0; columns]),
@@ -50,7 +54,7 @@ impl Window {
 
     /// Adds a column, lowest row first; the oldest goes. `fixed` is the value of the last colour,
     /// else it is the largest.
-    pub fn push(&mut self, values: &[f64], fixed: Option<f64>) {
+    pub(super) fn push(&mut self, values: &[f64], fixed: Option<f64>) {
         let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.columns.pop_front();
         self.columns.push_back((largest, values.iter().sum()));
@@ -67,42 +71,42 @@ impl Window {
     }
 
     /// A row's cells as text.
-    pub fn cells(&self, row: usize) -> &[u8] {
+    pub(super) fn cells(&self, row: usize) -> &[u8] {
         self.rows.get(row).and_then(|row| row.text.get(row.start..)).unwrap_or_default()
     }
 
     /// A row's newest value.
-    pub fn latest(&self, row: usize) -> f64 {
+    pub(super) fn latest(&self, row: usize) -> f64 {
         self.rows.get(row).and_then(|row| row.values.back()).copied().unwrap_or(0.0)
     }
 
     /// Largest cell.
-    pub fn most(&self) -> f64 {
+    pub(super) fn most(&self) -> f64 {
         self.most
     }
 
     /// Sum of the newest column.
-    pub fn latest_sum(&self) -> f64 {
+    pub(super) fn latest_sum(&self) -> f64 {
         self.columns.back().map_or(0.0, |(_, sum)| *sum)
     }
 
     /// Largest sum of a column.
-    pub fn most_sum(&self) -> f64 {
+    pub(super) fn most_sum(&self) -> f64 {
         self.columns.iter().fold(f64::NEG_INFINITY, |most, (_, sum)| most.max(*sum))
     }
 
     /// Sum of all columns.
-    pub fn total(&self) -> f64 {
+    pub(super) fn total(&self) -> f64 {
         self.columns.iter().map(|(_, sum)| sum).sum()
     }
 
     /// A cell of that colour.
-    pub fn swatch(&self, colour: usize) -> &'static str {
+    pub(super) fn swatch(&self, colour: usize) -> &'static str {
         self.cells.get(colour).copied().unwrap_or_default()
     }
 
     /// The value from which on a cell has that colour, cut to a whole number as the original does.
-    pub fn step(&self, colour: usize) -> String {
+    pub(super) fn step(&self, colour: usize) -> String {
         if colour == 0 {
             return "0".to_string();
         }

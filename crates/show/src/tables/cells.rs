@@ -69,7 +69,7 @@ impl Origin {
 }
 
 /// Cells that are being counted.
-pub struct Cells {
+pub(super) struct Cells {
     span_s: i64,
     edges: Edges,
     cells: HashMap<Key, Cell>,
@@ -82,7 +82,7 @@ pub struct Cells {
 
 impl Cells {
     /// None yet.
-    pub fn new(minutes: bool) -> Cells {
+    pub(super) fn new(minutes: bool) -> Cells {
         Cells {
             span_s: if minutes { 60 } else { 1 },
             edges: Edges::standard(),
@@ -94,12 +94,12 @@ impl Cells {
     }
 
     /// Whether a run is due.
-    pub fn are_full(&self) -> bool {
+    pub(super) fn are_full(&self) -> bool {
         self.cells.len() >= self.most
     }
 
     /// Counts an I/O that completed then.
-    pub fn event(&mut self, event: &Event, at_ns: i64, sampling: Sampling) {
+    pub(super) fn event(&mut self, event: &Event, at_ns: i64, sampling: Sampling) {
         for stage in Stage::ALL {
             let Some(latency) = event.latency(stage) else { continue };
             let key = Key {
@@ -121,7 +121,7 @@ impl Cells {
     }
 
     /// Counts the contents of a histogram that began then.
-    pub fn histogram(&mut self, known: &Distribution, at_ns: i64, sampling: Sampling) {
+    pub(super) fn histogram(&mut self, known: &Distribution, at_ns: i64, sampling: Sampling) {
         let length_s = known
             .length
             .map_or(0, |length| length.ns().saturating_add(SECOND_NS / 2).div_euclid(SECOND_NS));
@@ -139,7 +139,7 @@ impl Cells {
 
     /// Counts the I/Os of an interval that began then: reads and writes where each has a mean, else
     /// both together.
-    pub fn average(&mut self, one: &Interval, at_ns: i64, length: Nanos) {
+    pub(super) fn average(&mut self, one: &Interval, at_ns: i64, length: Nanos) {
         let seconds = length.ns() as f64 / SECOND_NS as f64;
         let time_s = self.begin(at_ns);
         let length_s = length.ns().saturating_add(SECOND_NS / 2).div_euclid(SECOND_NS);
@@ -159,7 +159,7 @@ impl Cells {
     }
 
     /// I/Os of the stage that counted most of them.
-    pub fn ios(&self) -> u64 {
+    pub(super) fn ios(&self) -> u64 {
         self.of_stage.iter().copied().max().unwrap_or(0)
     }
 
@@ -188,7 +188,12 @@ impl Cells {
     }
 
     /// Writes a run: all, or but for the latest cells, which may still be counted in.
-    pub fn flush(&mut self, all: bool, known: &Recording, files: &mut Files) -> io::Result<()> {
+    pub(super) fn flush(
+        &mut self,
+        all: bool,
+        known: &Recording,
+        files: &mut Files,
+    ) -> io::Result<()> {
         let limit_s = self.latest_s.saturating_sub(UNFINISHED_S.max(self.span_s));
         let mut run: Vec<(Key, Cell)> = Vec::with_capacity(self.cells.len());
         self.cells.retain(|key, one| {
@@ -218,7 +223,7 @@ impl Cells {
 }
 
 /// The I/Os of an average that can be one, of those with a latency.
-pub fn ios_of(one: &Interval) -> u64 {
+pub(super) fn ios_of(one: &Interval) -> u64 {
     let seconds = one.length.map_or(1.0, |length| length.ns() as f64 / SECOND_NS as f64);
     let of_each = means(one).into_iter().map(|(_, rates, _)| rates.ios_per_s * seconds);
     of_each.sum::<f64>().round() as u64

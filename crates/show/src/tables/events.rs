@@ -48,7 +48,7 @@ enum Holds {
 }
 
 /// I/Os that wait to be written, with their time of day.
-pub struct Events {
+pub(super) struct Events {
     run: Vec<(i64, Event)>,
     columns: Vec<Holds>,
 }
@@ -61,13 +61,13 @@ impl Default for Events {
 
 impl Events {
     /// Takes one; whether a run is due.
-    pub fn push(&mut self, at_ns: i64, event: Event) -> bool {
+    pub(super) fn push(&mut self, at_ns: i64, event: Event) -> bool {
         self.run.push((at_ns, event));
         self.run.len() >= RUN
     }
 
     /// Writes those that wait.
-    pub fn flush(&mut self, known: &Recording, files: &mut Files) -> io::Result<()> {
+    pub(super) fn flush(&mut self, known: &Recording, files: &mut Files) -> io::Result<()> {
         let ranks = files::ranks(known);
         let key = |(at, event): &(i64, Event)| {
             let rank = ranks.get(event.device.index()).copied().unwrap_or(u32::MAX);

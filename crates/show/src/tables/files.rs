@@ -15,7 +15,7 @@ const GROUP_ROWS: usize = 1 << 17;
 /// Days of an input at most: each has files that are open at once.
 const DAYS: usize = 366;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
-pub const SECOND_NS: i64 = 1_000_000_000;
+pub(super) const SECOND_NS: i64 = 1_000_000_000;
 /// The last day of the year 9999; beyond it, dates have no four digits.
 const LAST_DAY: i64 = 2_932_896;
 
@@ -62,7 +62,7 @@ impl About {
 type OpenFile<'a> = (ParquetFile<Box<dyn Write + 'a>>, u64);
 
 /// The files that are open.
-pub struct Files<'a> {
+pub(super) struct Files<'a> {
     open: OpenTable<'a>,
     pub about: About,
     files: BTreeMap<(Table, i64), OpenFile<'a>>,
@@ -72,7 +72,7 @@ pub struct Files<'a> {
 
 impl<'a> Files<'a> {
     /// None yet.
-    pub fn new(open: OpenTable<'a>) -> Files<'a> {
+    pub(super) fn new(open: OpenTable<'a>) -> Files<'a> {
         Files {
             open,
             about: About::default(),
@@ -83,7 +83,7 @@ impl<'a> Files<'a> {
     }
 
     /// Whether there may be a file for this moment; its day counts from now on.
-    pub fn holds(&mut self, at_ns: i64) -> bool {
+    pub(super) fn holds(&mut self, at_ns: i64) -> bool {
         let day = day_of(at_ns);
         let fits =
             (0..=LAST_DAY).contains(&day) && (self.days.contains(&day) || self.days.len() < DAYS);
@@ -95,7 +95,7 @@ impl<'a> Files<'a> {
     }
 
     /// The days that rows were taken for, else that on which the input began.
-    pub fn all_days(&self) -> Vec<i64> {
+    pub(super) fn all_days(&self) -> Vec<i64> {
         match (self.days.is_empty(), self.about.first_ns) {
             (true, Some(first)) => {
                 Some(day_of(first)).filter(|day| (0..=LAST_DAY).contains(day)).into_iter().collect()
@@ -105,13 +105,13 @@ impl<'a> Files<'a> {
     }
 
     /// The first and the last of them.
-    pub fn days(&self) -> Option<(String, String)> {
+    pub(super) fn days(&self) -> Option<(String, String)> {
         let days = self.all_days();
         Some((date(*days.first()?), date(*days.last()?)))
     }
 
     /// A run of sorted rows of one day.
-    pub fn write<T>(
+    pub(super) fn write<T>(
         &mut self,
         table: Table,
         day: i64,
@@ -138,7 +138,7 @@ impl<'a> Files<'a> {
     }
 
     /// Ends all files; how many rows there are of each table.
-    pub fn finish(mut self) -> io::Result<Vec<(Table, u64)>> {
+    pub(super) fn finish(mut self) -> io::Result<Vec<(Table, u64)>> {
         let mut rows: BTreeMap<Table, u64> = BTreeMap::new();
         for ((table, _), (file, written)) in std::mem::take(&mut self.files) {
             *rows.entry(table).or_default() += written;
@@ -151,7 +151,7 @@ impl<'a> Files<'a> {
 
 /// The place of each device in the order of their names, as the rows of a run are sorted by it; a
 /// device without a name comes first.
-pub fn ranks(known: &Recording) -> Vec<u32> {
+pub(super) fn ranks(known: &Recording) -> Vec<u32> {
     let devices = known.devices();
     let mut order: Vec<usize> = (0..devices.len()).collect();
     order.sort_by(|a, b| devices[*a].name.cmp(&devices[*b].name));
@@ -161,12 +161,12 @@ pub fn ranks(known: &Recording) -> Vec<u32> {
 }
 
 /// The second of a moment, counted from 1970.
-pub fn second_of(at_ns: i64) -> i64 {
+pub(super) fn second_of(at_ns: i64) -> i64 {
     at_ns.div_euclid(SECOND_NS)
 }
 
 /// The day of a moment, counted from 1970.
-pub fn day_of(at_ns: i64) -> i64 {
+pub(super) fn day_of(at_ns: i64) -> i64 {
     at_ns.div_euclid(DAY_NS)
 }
 
@@ -180,7 +180,7 @@ fn reported(table: Table) -> [(&'static str, String); 2] {
 }
 
 /// What each bucket index means.
-pub fn write_buckets(out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_buckets(out: &mut dyn Write) -> io::Result<()> {
     let mut columns = Table::Buckets.empty();
     let edges = Edges::standard();
     for bucket in 0..edges.buckets() {

@@ -112,7 +112,8 @@ pub const SCHEMA: &[TableColumn] = {
             Text,
             "",
             "how they were counted: `traced`, `sampled` or `reported` (by another tool); \
-             `estimated`: sum or bucket derived from the middle of a bucket; `average`: the mean of \
+             `estimated`: sum or bucket derived from the middle of a bucket; `average`: the mean \
+             of \
              an interval (`--averages`)",
         ),
         column(Events, "time", Micros, "", "completion"),

@@ -77,7 +77,7 @@ const COMMON_NAMES: &[(&str, &[&str])] = &[
 const CLOCKS: &str = "clock";
 
 /// The facts of a recording, and those that fleets are compared by under plain names.
-pub fn of_facts(recording: &Recording) -> Vec<Statement> {
+pub(super) fn of_facts(recording: &Recording) -> Vec<Statement> {
     let mut rows = Vec::new();
     let name = |id: DeviceId| recording.device_of(id).name.clone();
     for (listing, clock) in recording.listings.iter().zip(Clock::of_each(recording)) {
@@ -137,7 +137,7 @@ fn of_fact(fact: &Fact, device: Option<String>, zero: Option<i64>) -> Statement 
 }
 
 /// A finding, a row for each device that it is about.
-pub fn of_finding(recording: &Recording, finding: &Finding) -> Vec<Statement> {
+pub(super) fn of_finding(recording: &Recording, finding: &Finding) -> Vec<Statement> {
     let row = |device: Option<DeviceId>| Statement {
         number: Some(finding.confidence()),
         ..Statement::new(
@@ -154,7 +154,7 @@ pub fn of_finding(recording: &Recording, finding: &Finding) -> Vec<Statement> {
 }
 
 /// Writes them: each on its day, those without a time on every day of the input.
-pub fn write(rows: Vec<Statement>, files: &mut Files) -> io::Result<()> {
+pub(super) fn write(rows: Vec<Statement>, files: &mut Files) -> io::Result<()> {
     let mut placed: Vec<(i64, &Statement)> = Vec::new();
     let whole = files.all_days();
     for row in &rows {

@@ -11,7 +11,7 @@ use crate::sources::shortened;
 use crate::words::{bytes, duration, share, short};
 
 /// Draws both lists.
-pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) {
+pub(super) fn draw(frame: &mut Frame, area: Rect, screen: &Screen) {
     let halves = Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)])
         .spacing(1)
         .split(area);

@@ -211,7 +211,7 @@ const LEAST: usize = 20;
 const LONGEST: usize = 40;
 
 /// Draws the table; where its rows are, and where its headings end, in the order of the keys.
-pub fn draw(
+pub(super) fn draw(
     frame: &mut Frame,
     area: Rect,
     screen: &Screen,

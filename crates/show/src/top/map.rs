@@ -24,7 +24,7 @@ const BOTH: u16 = 22;
 
 /// Draws the map, or both of them, and the histogram of the ticks shown; where the cells are, and
 /// how many columns a tick has.
-pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> (Rect, u16) {
+pub(super) fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> (Rect, u16) {
     if area.height < BOTH {
         return one(frame, area, screen, screen.intensity);
     }

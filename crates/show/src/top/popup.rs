@@ -30,7 +30,7 @@ const KEYS: [(&str, &str); 17] = [
 ];
 
 /// Draws a popup in the middle of the screen.
-pub fn draw(frame: &mut Frame, area: Rect, popup: Popup, screen: &Screen) {
+pub(super) fn draw(frame: &mut Frame, area: Rect, popup: Popup, screen: &Screen) {
     let (title, lines, from) = match popup {
         Popup::Help => (" keys ", help(screen), 0),
         Popup::Verdict(from) => (" verdict ", verdict(screen, area.width), from),

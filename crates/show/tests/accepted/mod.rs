@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// Compares with the golden of that name, or writes it if `UPDATE_GOLDEN` is set.
-pub fn check(name: &str, text: &str) {
+pub(crate) fn check(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, text).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Numbers that are none, names that are too long or dangerous.
-pub fn hostile() -> Report {
+pub(crate) fn hostile() -> Report {
     let mut recording = Recording::new();
     let path = "captures/of/a/host/with/a/very/long/path/to/its/captures/2026-11-21T08:00:00.txt";
     let mut source = Source::new("iostat", path, Level::A);

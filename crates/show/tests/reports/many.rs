@@ -3,7 +3,7 @@
 use iowhy_model::{Finding, Report, Verdict};
 
 /// Ten findings besides those of the dusty disk.
-pub fn many() -> Report {
+pub(crate) fn many() -> Report {
     let mut report = super::dusty();
     let verdicts = [
         ("load.small-sync", "the load is small I/Os one at a time, each behind the one before it"),

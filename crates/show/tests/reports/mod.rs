@@ -2,8 +2,8 @@
 
 use iowhy_model::*;
 
-pub mod hostile;
-pub mod many;
+pub(crate) mod hostile;
+pub(crate) mod many;
 
 /// The slow reads of a disk that read through dust: completion, s, and latency, ms, of
 /// Gregg's 2020 biosnoop listing (reads of 128 KiB by `dd`).
@@ -42,7 +42,7 @@ const DUSTY: [(f64, f64); 28] = [
 const DUSTY_ROWS: [u64; 8] = [1, 15, 214, 84, 46, 7, 0, 1];
 
 /// A document with iostat, biolatency and biosnoop of one faulty disk.
-pub fn dusty() -> Report {
+pub(crate) fn dusty() -> Report {
     let mut recording = Recording::new();
     let mut iostat = Source::new("iostat", "captures/dusty-disk.txt", Level::A);
     iostat.lines = Some((9, 14));
@@ -173,7 +173,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
 }
 
 /// Two devices watched live for 10 s, with histograms of the tracer and a few dropped events.
-pub fn live() -> Report {
+pub(crate) fn live() -> Report {
     let mut recording = Recording::new();
     let mut sampled = Source::new("diskstats", "live", Level::A);
     sampled.sampling = Sampling::Sampled;
@@ -217,7 +217,7 @@ pub fn live() -> Report {
 }
 
 /// A trace of 60 s with a stall, a gap in which nothing was watched, and a slow tail.
-pub fn trace() -> Report {
+pub(crate) fn trace() -> Report {
     let mut recording = Recording::new();
     let mut source = Source::new("block-trace", "live", Level::D);
     source.sampling = Sampling::Traced;
@@ -251,7 +251,7 @@ pub fn trace() -> Report {
 }
 
 /// Histograms every 10 s, with 20 s in which nobody listened.
-pub fn gapped() -> Report {
+pub(crate) fn gapped() -> Report {
     let mut recording = Recording::new();
     recording.begin(Source::new("hist-log", "captures/gapped.txt", Level::B));
     let sdy = recording.device("sdy");
@@ -272,7 +272,7 @@ pub fn gapped() -> Report {
 }
 
 /// Nothing at all.
-pub fn empty() -> Report {
+pub(crate) fn empty() -> Report {
     Report { recording: Recording::new(), findings: Vec::new() }
 }
 

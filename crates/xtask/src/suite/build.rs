@@ -67,7 +67,7 @@ impl Program {
 /// `cargo run` passes a program the variables of its package (`CARGO_MANIFEST_DIR`,
 /// `CARGO_PKG_NAME` ...). The build script of `ring` runs again when these change: with them each
 /// clone would build whatever needs `ring` anew.
-pub fn cargo(arguments: &[&str]) -> Command {
+pub(super) fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).stdin(Stdio::null());
     remove_package_variables(&mut cargo, std::env::vars_os().map(|(name, _)| name));
@@ -97,7 +97,7 @@ const FLEET_RUST: (u32, u32) = (1, 94);
 ///
 /// # Errors
 /// If the compiler cannot be started.
-pub fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
+pub(super) fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let told = Command::new(compiler).arg("--version").output()?;
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
@@ -113,7 +113,7 @@ pub fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
 }
 
 /// The same command as one that yields to others: live tests run beside it.
-pub fn yielding(cargo: &Command) -> Command {
+pub(super) fn yielding(cargo: &Command) -> Command {
     let mut nice = Command::new("nice");
     nice.args(["-n", "10"]).arg(cargo.get_program()).args(cargo.get_args());
     for (name, value) in cargo.get_envs() {
@@ -130,7 +130,7 @@ pub fn yielding(cargo: &Command) -> Command {
 }
 
 /// Cargo's target folder.
-pub fn objects() -> PathBuf {
+pub(super) fn objects() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from)
 }
@@ -140,7 +140,7 @@ pub fn objects() -> PathBuf {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn programs() -> io::Result<Option<Vec<Program>>> {
+pub(super) fn programs() -> io::Result<Option<Vec<Program>>> {
     built(cargo(&["test", "--quiet", "--locked", "--workspace", "--no-run"]))
 }
 
@@ -148,7 +148,7 @@ pub fn programs() -> io::Result<Option<Vec<Program>>> {
 ///
 /// # Errors
 /// If cargo cannot be started.
-pub fn fleet_programs() -> io::Result<Result<Option<Vec<Program>>, String>> {
+pub(super) fn fleet_programs() -> io::Result<Result<Option<Vec<Program>>, String>> {
     Ok(match fleet(&["test", "--quiet", "--locked", "--no-run"])? {
         Ok(cargo) => Ok(built(cargo)?),
         Err(missing) => Err(missing),

@@ -141,7 +141,7 @@ type Printed = (Program, String, bool);
 ///
 /// # Errors
 /// If one cannot be started.
-pub fn all<T: Send>(
+pub(super) fn all<T: Send>(
     programs: &[Program],
     long: bool,
     again: bool,

@@ -90,9 +90,11 @@ mod tests {
 
     const TEXT: &str = "\nrunning 5 tests\ntest a ... ok\ntest b ... ok\ntest c ... FAILED\n\
         test d ... ignored, long: a minute\ntest e ... ok\n\nsuccesses:\n\n---- a stdout ----\n\
-        skipped: needs `fio`\n\n---- e stdout ----\n5 reads\nskipped: partitions\n\nsuccesses:\n    \
+        skipped: needs `fio`\n\n---- e stdout ----\n5 reads\nskipped: \
+        partitions\n\nsuccesses:\n    \
         a\n\nfailures:\n\n---- c stdout ----\nit broke\n\nfailures:\n    c\n\n\
-        test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1s\n";
+        test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished \
+        in 1s\n";
 
     #[test]
     fn what_libtest_prints_is_counted() {

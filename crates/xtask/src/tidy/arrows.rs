@@ -32,7 +32,7 @@ const ENGINES: &[&str] = &["arrow", "ballista", "datafusion", "fuser", "parquet"
 const NEVER_SHIPPED: &[&str] = &["iowhy-lab", "iowhy-rig", "xtask"];
 
 /// Every dependency between crates of this workspace is an arrow in the picture.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| is_manifest(path)) {
         let krate = path.split('/').nth(1).unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 
 /// Neither the SQL engine nor the laboratory's own crates are dependencies of the core binary, by
 /// Cargo.lock (which is stricter than `cargo tree`: it counts tests and other platforms).
-pub fn core_tree(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn core_tree(tree: &Tree) -> Vec<Complaint> {
     let Some(lock) = tree.text("Cargo.lock") else { return Vec::new() };
     let mut complaints = Vec::new();
     for name in below(&lock, "iowhy") {

@@ -11,7 +11,7 @@ const TOP: &[&str] =
 const WRITTEN: &[&str] = &["dist/out"];
 
 /// What a page or a comment names and the tree lacks.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let known = Known::of(tree);
     let mut complaints = Vec::new();
     let pages = tree.files.iter().filter(|path| is_page(path));
@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn a_path_that_is_gone_is_found() {
         let page = "`crates/a/src/gone.rs`, `crates/a/src/`, `gone.rs` and `b.rs`\n\
-                    `sd.h`, `notes.txt`, `/proc/a.rs`, `dist/out/x.deb`, `a/b.rs`, `block/core.c`, `disk.md`, `NAME.rs`\n\
+                    `sd.h`, `notes.txt`, `/proc/a.rs`, `dist/out/x.deb`, `a/b.rs`, `block/core.c`, \
+                    `disk.md`, `NAME.rs`\n\
                     ```\n`crates/none`\n```\n`bench/gone --all`\n";
         let tree = Tree::of(&[
             ("docs/METHOD.md", page),

@@ -17,7 +17,7 @@ const ROOMS: &str = "crates/diagnose/src/";
 type Uses = BTreeMap<String, BTreeMap<String, usize>>;
 
 /// Looks in each crate for cycles among modules.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let folder = |source: &Source| {
         let end = source.path.find("/src/")? + "/src/".len();
         source.path.get(..end).map(str::to_string)

@@ -30,7 +30,7 @@ const USERS: &[&str] = &[
 ];
 
 /// Each key has a writer, and a user or a line in the list of those that are exported only.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     check_with(tree, EXPORTED)
 }
 

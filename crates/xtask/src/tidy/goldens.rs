@@ -3,7 +3,7 @@
 use super::{Complaint, Tree};
 
 /// Dates and versions in the golden's own input are allowed; others may not.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| is_golden(path)) {
         let Some(text) = tree.text(path) else { continue };

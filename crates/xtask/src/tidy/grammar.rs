@@ -44,7 +44,7 @@ const TAKES_APART: [&str; 4] =
     ["split_ascii_whitespace", "split_whitespace", "to_ascii_lowercase", "to_lowercase"];
 
 /// Checks every file of the crate, except tests.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let held = tree.sources.iter().filter(|source| !source.tests).filter(|source| {
         source.path.strip_prefix(FOLDER).is_some_and(|name| !GRAMMARS.contains(&name))
     });

@@ -20,7 +20,7 @@ const HOSTS: &[(&str, &str)] = &[
 const LOCK_LINE: &str = "source = \"registry+https://github.com/rust-lang/";
 
 /// Checks every text file that is or is about to be committed.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in &tree.files {
         let Some(text) = tree.text(path) else { continue };

@@ -4,7 +4,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 /// The text with every comment, string and character literal replaced by spaces; lines stay. Text
 /// that is not Rust stays as it is: the compiler reports it.
-pub fn code_of(text: &str) -> String {
+pub(super) fn code_of(text: &str) -> String {
     let Ok(tokens) = text.parse::<TokenStream>() else { return text.to_string() };
     let blank = |c: char| std::iter::repeat_n(if c == '\n' { '\n' } else { ' ' }, c.len_utf8());
     let mut out = text.chars().flat_map(blank).collect::<String>().into_bytes();

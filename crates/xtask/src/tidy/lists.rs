@@ -3,7 +3,7 @@
 use super::{Complaint, Source, Tree};
 
 /// A family of files with one list.
-pub struct Family {
+pub(super) struct Family {
     /// What one member is called.
     pub word: &'static str,
     /// The list file without `.rs`, which is the folder too.
@@ -15,7 +15,7 @@ pub struct Family {
 }
 
 /// All families. One that does not exist yet is ignored.
-pub const FAMILIES: &[Family] = &[
+pub(super) const FAMILIES: &[Family] = &[
     Family {
         word: "collector",
         folder: "crates/live/src/collectors",
@@ -56,7 +56,7 @@ pub const FAMILIES: &[Family] = &[
 ];
 
 /// The list's `mod` lines and table name exactly the folder's files, sorted.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for family in FAMILIES {
         let path = format!("{}.rs", family.folder);
@@ -97,7 +97,7 @@ fn never_run(tree: &Tree) -> Vec<Complaint> {
 }
 
 /// Every member opens with a summary line and has its family's headings, in order.
-pub fn headings(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn headings(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for family in FAMILIES {
         for member in tree.folder(family.folder) {

@@ -7,7 +7,7 @@ const STRANGERS: &[&str] =
     &["crates/diagnose/src/detectors", "crates/read/src/formats", "crates/show/src/views"];
 
 /// Looks for paths such as `super::other` or `crate::formats::other` in code that ships.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for folder in STRANGERS {
         let members: Vec<&Source> = tree.folder(folder).collect();
@@ -89,7 +89,8 @@ mod tests {
             ("crates/read/src/formats/b.rs", "//! B.\nuse super::{\n    a,\n    c::X,\n};\n"),
             (
                 "crates/read/src/formats/c.rs",
-                "//! C, see super::a.\nuse crate::alpha;\n#[cfg(test)]\nmod tests {\n use super::a;\n}\n",
+                "//! C, see super::a.\nuse crate::alpha;\n#[cfg(test)]\nmod tests {\n use \
+                 super::a;\n}\n",
             ),
         ]);
         let found = check(&tree);

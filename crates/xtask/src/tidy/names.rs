@@ -11,7 +11,7 @@ const FORMATS: &str = "crates/read/src/formats";
 const CASES: &str = "crates/iowhy/tests/cases";
 
 /// Every member is called by its file's name; a detector's first `_` is a dot.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for family in FAMILIES.iter().filter(|family| family.table.is_some()) {
         for member in tree.folder(family.folder) {
@@ -33,7 +33,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 
 /// Every sample lies in the folder of a format, shows which tool wrote it, and has its golden;
 /// every format has a sample; every case has its story.
-pub fn samples(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn samples(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let formats: Vec<&str> = tree.folder(FORMATS).map(Source::stem).collect();
     let inside = |path: &&String| path.starts_with(SAMPLES) && path.matches('/').count() == 4;

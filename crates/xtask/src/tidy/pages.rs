@@ -21,7 +21,7 @@ const NUMBERS: &[&str] =
 
 /// No page beside these, every table of results has its command, and no page counts members of a
 /// list.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| path.ends_with(".md")) {
         let name = path.strip_prefix("docs/").filter(|name| !name.contains('/'));

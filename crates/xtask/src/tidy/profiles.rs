@@ -8,7 +8,7 @@ use super::{Complaint, Source, Tree};
 const ASSERTIONS: [&str; 3] = ["debug_assert!", "debug_assert_", "debug_assertions"];
 
 /// Compares the manifests with the sources.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let root = tree.text("Cargo.toml").unwrap_or_default();
     let mut complaints = Vec::new();
     for source in tree.sources.iter().filter(|source| source.path.contains("/src/")) {

@@ -44,7 +44,7 @@ const VERDICTS: &str = "crates/model/src/verdict.rs";
 const SET: (&str, &str) = ("crates/show/src/views/summary/screen.rs", "sentence");
 
 /// Checks every file of these crates, except tests.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let list = tree.sources.iter().find(|source| source.path == VERDICTS);
     let verdicts = list.map(names).unwrap_or_default();
     let held = |source: &&Source| {

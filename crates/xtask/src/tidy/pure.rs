@@ -36,7 +36,7 @@ const BANNED: &[&str] = &[
 ];
 
 /// The list is in each clippy.toml, and the code has none of the banned paths.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for krate in PURE {
         if !tree.sources.iter().any(|source| source.krate() == Some(krate)) {

@@ -33,7 +33,7 @@ const UNITS: &[&str] = &[
 ];
 
 /// No other file puts such a unit after a number of its own format.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| is_read_by_users(path)) {
         let Some(text) = tree.text(path) else { continue };

@@ -7,7 +7,7 @@ const UNSAFE_IN: &[&str] =
     &["crates/live/", "crates/probe/", "crates/rig/src/faulty_disk/kernel.rs"];
 
 /// Checks one file after the other.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     tree.sources.iter().flat_map(of).collect()
 }
 

@@ -6,7 +6,7 @@ use super::{Complaint, Source, Tree};
 const PAGE: &str = "docs/ARCHITECTURE.md";
 
 /// Functions in the tables of the sections called "followed" that are not where the page says.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let text = tree.text(PAGE).unwrap_or_default();
     let (mut is_followed, mut place) = (false, String::new());

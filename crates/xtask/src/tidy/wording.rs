@@ -19,7 +19,7 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 /// No source, page or golden contains one of the phrases, also where a line breaks in it.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let phrases: Vec<(&str, &str)> =
         PHRASES.lines().filter(|line| !line.starts_with('#')).filter_map(entry).collect();
     let mut complaints = Vec::new();

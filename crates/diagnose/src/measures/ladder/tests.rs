@@ -165,7 +165,8 @@ fn ladder_table() {
 
 /// Prints how often a free step pattern passes 8 nats, per class.
 #[test]
-#[ignore = "a minute of measuring: `cargo test --release free_period_table -- --ignored --nocapture`"]
+#[ignore = "a minute of measuring: `cargo test --release free_period_table -- --ignored \
+            --nocapture`"]
 fn free_period_table() {
     for class in trials::CLASSES {
         print!("{class:20}");

@@ -8,7 +8,7 @@ use crate::measures::service::{self, ServiceSpan};
 use crate::measures::trials::between;
 
 /// A simulated load.
-pub struct Case {
+pub(super) struct Case {
     /// The requests.
     pub spans: Vec<ServiceSpan>,
     /// The true healthy service time, ns.
@@ -19,7 +19,7 @@ pub struct Case {
 
 /// Four classes that only a bigger load than the disk can make slow come after three that are
 /// fine; the last five are faulty disks.
-pub const CLASSES: [&str; 12] = [
+pub(super) const CLASSES: [&str; 12] = [
     "light load",
     "synchronous",
     "parallel, idle",
@@ -45,7 +45,7 @@ enum Arrivals {
 }
 
 /// One capture of `n` requests of a class.
-pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
+pub(super) fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
     let s0_ns = 1e5 * 100f64.powf(random.unit());
     let slow = between(random, 4.0, 20.0);
     let (arrivals, servers) = match class {

@@ -13,13 +13,13 @@ use crate::messages::{self, HintedError};
 use crate::outputs::Output;
 
 /// The formats written here.
-pub const NAMES: [&str; 2] = ["iowhy-capture", "parquet"];
+pub(super) const NAMES: [&str; 2] = ["iowhy-capture", "parquet"];
 
 /// The number of a converted recording, which has no start time.
 const CONVERTED: u64 = 0;
 
 /// Converts the input into the format of that name.
-pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<Status> {
+pub(super) fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<Status> {
     let files = Files {
         files: vec![convert.from.clone()],
         read_as: convert.read_as.clone(),

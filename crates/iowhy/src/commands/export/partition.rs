@@ -9,7 +9,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// A host's partition of the tables.
 #[derive(Clone, Debug)]
-pub struct Partition {
+pub(super) struct Partition {
     /// The host's name.
     pub host: String,
     folder: String,
@@ -17,18 +17,18 @@ pub struct Partition {
 
 impl Partition {
     /// The partition of a host.
-    pub fn of_host(host: &str) -> Partition {
+    pub(super) fn of_host(host: &str) -> Partition {
         Partition { host: host.to_string(), folder: format!("host={}", escaped(host)) }
     }
 
     /// The folders of a table and day below the tables' own.
-    pub fn folders(&self, table: Table, date: &str) -> Vec<String> {
+    pub(super) fn folders(&self, table: Table, date: &str) -> Vec<String> {
         vec![table.name().to_string(), self.folder.clone(), format!("date={date}")]
     }
 }
 
 /// A valid host name.
-pub fn host(text: &str) -> Result<String, String> {
+pub(super) fn host(text: &str) -> Result<String, String> {
     match text.len() {
         0 => Err("a host name must not be empty".to_string()),
         1..=HOST_BYTES => Ok(text.to_string()),
@@ -38,7 +38,7 @@ pub fn host(text: &str) -> Result<String, String> {
 
 /// A value in the name of a partition's folder, as Hive writes it: `%` and two digits for special
 /// characters, so that no value leaves the folder.
-pub fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut plain = String::new();
     for byte in text.bytes() {
         match byte {
@@ -50,7 +50,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// The name of a capture's files: what was read, when it began, and a sum over its first records.
-pub fn name_of(about: &About) -> String {
+pub(super) fn name_of(about: &About) -> String {
     let began = about.first_ns.map_or(0, |first| first.div_euclid(SECOND_NS));
     let format = if about.format.is_empty() { "capture" } else { about.format.as_str() };
     format!("{}-{}-{:08x}", escaped(format), stamp(began), about.sum.unwrap_or(0))
@@ -58,7 +58,7 @@ pub fn name_of(about: &About) -> String {
 
 /// Facts of this machine, read before the command is confined.
 #[derive(Clone, Debug, Default)]
-pub struct Here {
+pub(super) struct Here {
     /// Its name.
     pub host: String,
     /// Its boot id.
@@ -67,7 +67,7 @@ pub struct Here {
 
 impl Here {
     /// This machine.
-    pub fn look() -> Here {
+    pub(super) fn look() -> Here {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Here { host, boot: boot.trim().to_string() }

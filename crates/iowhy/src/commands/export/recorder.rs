@@ -27,7 +27,7 @@ const BEYOND_S: i64 = 60;
 
 impl Exporter {
     /// Contents of a store within the requested time.
-    pub fn store(&mut self, folder: &Path, here: &Here) -> anyhow::Result<()> {
+    pub(super) fn store(&mut self, folder: &Path, here: &Here) -> anyhow::Result<()> {
         let _working = ProgressMessage::on("exporting the recorder's store");
         let store = store_input::open(folder)?;
         let span = self.asked.files.past.span()?;
@@ -61,7 +61,8 @@ impl Exporter {
         if damage.any() {
             self.sum.incomplete = true;
             let text = format!(
-                "the store is damaged: {} blocks (a second each, unless older) and {} bytes are lost",
+                "the store is damaged: {} blocks (a second each, unless older) and {} bytes are \
+                 lost",
                 damage.blocks, damage.bytes
             );
             messages::warn(&text, None);

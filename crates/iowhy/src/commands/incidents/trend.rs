@@ -35,7 +35,7 @@ const COUNTED: usize = 40;
 const LEAST: f64 = 0.125;
 
 /// One device and operation.
-pub struct Trend {
+pub(super) struct Trend {
     device: String,
     op: Op,
     /// Whether these are reads of a calibration.
@@ -59,7 +59,7 @@ enum Drift {
 ///
 /// # Errors
 /// If its folder cannot be read.
-pub fn trends(store: &Store, span: Span, devices: &[String]) -> io::Result<Vec<Trend>> {
+pub(super) fn trends(store: &Store, span: Span, devices: &[String]) -> io::Result<Vec<Trend>> {
     let mut all: BTreeMap<(String, Op), BTreeMap<i64, Histogram>> = BTreeMap::new();
     for name in store.segments()? {
         let from_ns = name.began_s.saturating_mul(SECOND_NS);
@@ -91,7 +91,7 @@ pub fn trends(store: &Store, span: Span, devices: &[String]) -> io::Result<Vec<T
 ///
 /// # Errors
 /// If one cannot be read.
-pub fn calibrations(store: &Path, span: Span, devices: &[String]) -> io::Result<Vec<Trend>> {
+pub(super) fn calibrations(store: &Path, span: Span, devices: &[String]) -> io::Result<Vec<Trend>> {
     let entries = match std::fs::read_dir(store.join(CALIBRATIONS)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -285,7 +285,7 @@ fn date(day: i64) -> String {
 }
 
 /// All of them, for programs.
-pub fn whole(trends: &[Trend]) -> Value {
+pub(super) fn whole(trends: &[Trend]) -> Value {
     json!({"schema": "iowhy.trend/1", "trends": trends.iter().map(Trend::json).collect::<Vec<_>>()})
 }
 
@@ -293,7 +293,7 @@ pub fn whole(trends: &[Trend]) -> Value {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write(trends: &[Trend], style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(trends: &[Trend], style: &Style, out: &mut dyn Write) -> io::Result<()> {
     if trends.is_empty() {
         return writeln!(out, "No I/O with a time on the device (D2C) in this store.");
     }

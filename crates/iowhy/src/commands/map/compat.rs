@@ -19,7 +19,7 @@ use crate::when::long_duration;
 /// `--compat`, and the options of PyLatencyMap that go with it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Compatibility")]
-pub struct Compat {
+pub(super) struct Compat {
     /// Draw the same picture as this tool, from its records: `pylatencymap`
     #[arg(long, value_name = "TOOL", value_parser = ["pylatencymap"])]
     pub compat: Option<String>,
@@ -49,7 +49,7 @@ pub struct Compat {
 
 impl Compat {
     /// Draws the records of each input, frame by frame, while they arrive.
-    pub fn draw(&self, files: &Files) -> anyhow::Result<Status> {
+    pub(super) fn draw(&self, files: &Files) -> anyhow::Result<Status> {
         let options = self.options()?;
         let delay = self.screen_delay.unwrap_or(Duration::ZERO);
         let mut status = Status::Done;

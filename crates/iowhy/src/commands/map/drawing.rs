@@ -18,7 +18,7 @@ const LONG: usize = 42;
 /// How maps are coloured and where they are written.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Picture")]
-pub struct Drawing {
+pub(super) struct Drawing {
     /// Colours: `even` (safe for colour-blind readers) or `classic` (PyLatencyMap's)
     #[arg(long, value_name = "NAME", value_parser = palette, default_value = "even")]
     palette: Palette,
@@ -39,16 +39,16 @@ pub struct Drawing {
 
 /// Picture files, opened before anything is read or watched.
 #[derive(Default)]
-pub struct Pictures(Vec<(Output, View)>);
+pub(super) struct Pictures(Vec<(Output, View)>);
 
 impl Drawing {
     /// Whether the map is text that a terminal may redraw.
-    pub fn is_text(&self, json: bool) -> bool {
+    pub(super) fn is_text(&self, json: bool) -> bool {
         !(json || self.commas.csv || self.svg.is_some() || self.png.is_some())
     }
 
     /// The style with our colours.
-    pub fn style(&self, style: Style) -> Style {
+    pub(super) fn style(&self, style: Style) -> Style {
         // Without a screen there is room for a line for each power of two.
         let long = std::env::var_os("LINES").is_none() && !std::io::stdout().is_terminal();
         let height = if long { LONG } else { style.height };
@@ -58,7 +58,7 @@ impl Drawing {
     /// Opens the picture files, so that errors are reported before the work.
     ///
     /// # Errors If one must not or cannot be written.
-    pub fn pictures(&self, inputs: &[PathBuf]) -> anyhow::Result<Pictures> {
+    pub(super) fn pictures(&self, inputs: &[PathBuf]) -> anyhow::Result<Pictures> {
         let mut opened = Vec::new();
         let pictures = [
             (&self.svg, View(&views::heatmap_svg::VIEW)),
@@ -73,14 +73,14 @@ impl Drawing {
     }
 
     /// The picture files by name.
-    pub fn files(&self) -> Vec<&Path> {
+    pub(super) fn files(&self) -> Vec<&Path> {
         [&self.svg, &self.png].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// Writes the maps of a report to all outputs.
     ///
     /// # Errors If a file cannot be written, or there is nothing to draw.
-    pub fn write(
+    pub(super) fn write(
         &self,
         report: &Report,
         style: &Style,

@@ -10,18 +10,18 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp
 
 /// The action of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Key {
+pub(super) enum Key {
     Next,
     Previous,
     Quit,
 }
 
 /// The terminal for keys, if this process may read them. Line output and Ctrl-C are unchanged.
-pub struct Keys(Option<(File, Termios)>);
+pub(super) struct Keys(Option<(File, Termios)>);
 
 impl Keys {
     /// Reads keys from the terminal from now on; it may differ from standard input.
-    pub fn open() -> Keys {
+    pub(super) fn open() -> Keys {
         Keys(Keys::take())
     }
 
@@ -39,7 +39,7 @@ impl Keys {
     }
 
     /// The key pressed within this time, if any.
-    pub fn wait(&self, within: Duration) -> Option<Key> {
+    pub(super) fn wait(&self, within: Duration) -> Option<Key> {
         let Some((terminal, _)) = &self.0 else {
             std::thread::sleep(within);
             return None;

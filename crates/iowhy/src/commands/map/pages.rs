@@ -15,7 +15,7 @@ use crate::stop::Stop;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The screen of a terminal, and the device shown.
-pub struct Pages {
+pub(super) struct Pages {
     keys: Keys,
     stop: Stop,
     /// The device chosen by a key; until then the one with most time waited.
@@ -27,7 +27,7 @@ impl Pages {
     /// Takes over the terminal's keys; before the command is confined.
     ///
     /// # Errors If signals cannot be handled.
-    pub fn open() -> anyhow::Result<Pages> {
+    pub(super) fn open() -> anyhow::Result<Pages> {
         Ok(Pages { keys: Keys::open(), stop: Stop::new()?, chosen: None, last: None })
     }
 
@@ -35,7 +35,7 @@ impl Pages {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn draw(&mut self, view: &View, report: Report, style: Style) -> anyhow::Result<()> {
+    pub(super) fn draw(&mut self, view: &View, report: Report, style: Style) -> anyhow::Result<()> {
         self.last = Some((report, style));
         self.redraw(view)
     }
@@ -45,7 +45,7 @@ impl Pages {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn ends_within(&mut self, view: &View, time: Duration) -> anyhow::Result<bool> {
+    pub(super) fn ends_within(&mut self, view: &View, time: Duration) -> anyhow::Result<bool> {
         let begun = Instant::now();
         loop {
             let left = time.saturating_sub(begun.elapsed());

@@ -9,11 +9,11 @@ use iowhy_model::{
 use iowhy_show::clock;
 
 /// One second of a source's clock.
-pub const SECOND: Nanos = Nanos(1_000_000_000);
+pub(super) const SECOND: Nanos = Nanos(1_000_000_000);
 
 /// Recent records, with single requests counted by the second.
 #[derive(Default)]
-pub struct Window {
+pub(super) struct Window {
     recording: Recording,
 }
 
@@ -22,7 +22,7 @@ type CountedKeys = BTreeSet<(DeviceId, Layer, Stage)>;
 
 impl Window {
     /// Adds new records and returns what is drawn: at most `seconds`.
-    pub fn add(&mut self, part: Recording, seconds: usize) -> Recording {
+    pub(super) fn add(&mut self, part: Recording, seconds: usize) -> Recording {
         let before = std::mem::replace(&mut self.recording, part);
         let mut olds = before.listings.into_iter();
         for listing in &mut self.recording.listings {

@@ -4,7 +4,7 @@ use iowhy_model::Op;
 use iowhy_probe::{Arrivals, Durable, EngineChoice, Order};
 
 /// A size of any length.
-pub fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     iowhy_read::bytes(text)
         .filter(|bytes| (1.0..1e18).contains(bytes))
         .map(|bytes| bytes as u64)
@@ -12,13 +12,13 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// The size of one I/O.
-pub fn size(text: &str) -> Result<u32, String> {
+pub(super) fn size(text: &str) -> Result<u32, String> {
     // The kernel transfers at most 2 GiB per call; 64 MiB is far beyond a device's largest request.
     bytes(text)?.try_into().ok().filter(|bytes| *bytes <= 64 << 20).ok_or("at most 64m".to_string())
 }
 
 /// Where I/Os go.
-pub fn order(text: &str) -> Result<Order, String> {
+pub(super) fn order(text: &str) -> Result<Order, String> {
     [Order::Sequential, Order::Random, Order::Same]
         .into_iter()
         .find(|order| order.name() == text)
@@ -26,19 +26,19 @@ pub fn order(text: &str) -> Result<Order, String> {
 }
 
 /// What a write waits for.
-pub fn durable(text: &str) -> Result<Durable, String> {
+pub(super) fn durable(text: &str) -> Result<Durable, String> {
     Durable::from_name(text).ok_or_else(|| "use plain, dsync, fdatasync or rwf-dsync".to_string())
 }
 
 /// Read or write.
-pub fn operation(text: &str) -> Result<Op, String> {
+pub(super) fn operation(text: &str) -> Result<Op, String> {
     Op::from_name(text)
         .filter(|op| matches!(op, Op::Read | Op::Write))
         .ok_or_else(|| "use read or write".to_string())
 }
 
 /// When I/Os of a rate are due.
-pub fn arrivals(text: &str) -> Result<Arrivals, String> {
+pub(super) fn arrivals(text: &str) -> Result<Arrivals, String> {
     match text {
         "poisson" => Ok(Arrivals::Poisson),
         "constant" => Ok(Arrivals::Constant),
@@ -47,7 +47,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
 }
 
 /// The I/O engine.
-pub fn way(text: &str) -> Result<EngineChoice, String> {
+pub(super) fn way(text: &str) -> Result<EngineChoice, String> {
     match text {
         "auto" => Ok(EngineChoice::Best),
         "ring" => Ok(EngineChoice::Ring),
@@ -57,7 +57,7 @@ pub fn way(text: &str) -> Result<EngineChoice, String> {
 }
 
 /// A share in percent, as a number from 0 to 1.
-pub fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let percent: Option<f64> = text.trim_end_matches('%').parse().ok();
     percent
         .filter(|percent| (0.0..=100.0).contains(percent))

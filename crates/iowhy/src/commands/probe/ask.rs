@@ -15,7 +15,7 @@ use crate::sanitised;
 
 /// Asks, measures into the recording, writes the numbers (not with `quiet`) and judges again;
 /// `None` if nothing was run.
-pub fn ask(
+pub(crate) fn ask(
     proposal: &Proposal,
     agreed: bool,
     quiet: bool,

@@ -4,7 +4,7 @@ use iowhy_model::{Finding, Recording, STANDS, Verdict, is_kernel_name};
 use iowhy_probe::{Ask, Purpose};
 
 /// A probe, and the verdicts it distinguishes.
-pub struct Followup {
+pub(crate) struct Followup {
     /// The verdicts: each of them expects another result of the probe.
     pub between: &'static [Verdict],
     /// The kind of probe.
@@ -16,7 +16,7 @@ pub struct Followup {
 }
 
 /// The questions, the most specific first: if several fit, the one with the fewest verdicts.
-pub const FOLLOWUPS: &[Followup] = &[
+pub(crate) const FOLLOWUPS: &[Followup] = &[
     Followup {
         between: &[Verdict::DeviceMedia, Verdict::DeviceRetry, Verdict::DeviceStall],
         kind: "surface",
@@ -91,7 +91,7 @@ const OPEN_RATIO: f64 = 0.5;
 
 /// A probe to run, and its purpose.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Proposal {
+pub(crate) struct Proposal {
     /// The kind.
     pub kind: &'static str,
     /// The device.
@@ -105,13 +105,13 @@ pub struct Proposal {
 impl Proposal {
     /// The path it reads; `None` for a kind that writes, and if the input does not use the kernel's
     /// device name: a load generator's job, a service, a controller slot.
-    pub fn path(&self) -> Option<String> {
+    pub(crate) fn path(&self) -> Option<String> {
         let known = !self.writes() && is_kernel_name(&self.device);
         known.then(|| format!("/dev/{}", self.device))
     }
 
     /// The path, or a placeholder for a directory on the device or for the disk.
-    pub fn target(&self) -> String {
+    pub(crate) fn target(&self) -> String {
         let placeholder = if self.writes() { "DIRECTORY" } else { "/dev/DISK" };
         self.path().unwrap_or_else(|| placeholder.to_string())
     }
@@ -122,7 +122,7 @@ impl Proposal {
     }
 
     /// The command to paste.
-    pub fn command(&self) -> String {
+    pub(crate) fn command(&self) -> String {
         let mut words = vec!["iowhy probe", self.kind];
         let target = self.target();
         words.push(&target);
@@ -131,7 +131,7 @@ impl Proposal {
     }
 
     /// The same as a next step of a finding.
-    pub fn step(&self) -> String {
+    pub(crate) fn step(&self) -> String {
         let on = match (self.writes(), is_kernel_name(&self.device)) {
             _ if self.device.is_empty() => String::new(),
             (true, true) => format!(" (a directory on {})", self.device),
@@ -144,7 +144,7 @@ impl Proposal {
 }
 
 /// The probe that would decide between these findings, if they leave a question open.
-pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> {
+pub(crate) fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> {
     let first = findings.first()?;
     let closes = |finding: &Finding| finding.verdict.accuses_nobody();
     if first.verdict == Verdict::Healthy || first.elsewhere {
@@ -244,7 +244,8 @@ mod tests {
         );
         assert_eq!(
             of("rand-write", "flush-cost"),
-            "`iowhy probe flush-cost DIRECTORY` (a directory on the disk behind rand-write): settles"
+            "`iowhy probe flush-cost DIRECTORY` (a directory on the disk behind rand-write): \
+             settles"
         );
     }
 

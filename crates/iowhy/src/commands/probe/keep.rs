@@ -12,14 +12,14 @@ use crate::outputs::{Force, Output};
 const ONLY: u64 = 0;
 
 /// A file created before the probe begins, so that a wrong path costs no measurement.
-pub struct Keep(Output);
+pub(super) struct Keep(Output);
 
 impl Keep {
     /// Creates the file; a non-empty one is refused.
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn new(path: &Path, force: Force) -> anyhow::Result<Keep> {
+    pub(super) fn new(path: &Path, force: Force) -> anyhow::Result<Keep> {
         Ok(Keep(Output::open(path, force, &[])?))
     }
 
@@ -27,7 +27,7 @@ impl Keep {
     ///
     /// # Errors
     /// If the disk is full or gone.
-    pub fn write(self, recording: &Recording) -> anyhow::Result<()> {
+    pub(super) fn write(self, recording: &Recording) -> anyhow::Result<()> {
         let file = self.0.handle().map_err(|cause| self.0.cannot(cause))?;
         let mut writer = Writer::new(BufWriter::new(file), ONLY);
         recording.emit(&mut writer);

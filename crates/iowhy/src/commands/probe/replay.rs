@@ -14,7 +14,7 @@ use crate::messages::{self, HintedError};
 const HINT: &str = "capture individual I/Os with `iowhy record -o FILE`, biosnoop or blktrace";
 
 /// What was read for a replay.
-pub struct ReplayInput {
+pub(super) struct ReplayInput {
     /// Reads, writes and others; speed, loop mode and permission to write are set by the caller.
     pub replay: Replay,
     /// Whether part of the capture could not be read.
@@ -24,7 +24,11 @@ pub struct ReplayInput {
 /// Reads a capture: the I/Os of this device, or of its only one.
 ///
 /// # Errors If it cannot be read, has no I/O to replay, or has several devices and none was named.
-pub fn read(file: &Path, device: Option<&str>, read_as: &ReadAs) -> anyhow::Result<ReplayInput> {
+pub(super) fn read(
+    file: &Path,
+    device: Option<&str>,
+    read_as: &ReadAs,
+) -> anyhow::Result<ReplayInput> {
     let files =
         Files { files: vec![file.to_path_buf()], read_as: read_as.clone(), ..Files::default() };
     let mut sink = Arrivals::default();
@@ -228,7 +232,7 @@ fn captured(event: &Event) -> Result<Captured, &'static str> {
 }
 
 /// The speed factor: a positive number.
-pub fn speed(text: &str) -> Result<f64, String> {
+pub(super) fn speed(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('x').parse().ok();
     number
         .filter(|speed| (1e-3..=1e3).contains(speed))

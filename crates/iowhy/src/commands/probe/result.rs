@@ -6,7 +6,7 @@ use iowhy_probe::{Cell, Kind, Outcome, Own, Table, time};
 use serde_json::{Value, json};
 
 /// The numbers, what they mean, and what the engine cost.
-pub fn write_text(
+pub(super) fn write_text(
     kind: &Kind,
     outcome: &Outcome,
     own: &Own,
@@ -86,7 +86,7 @@ fn text_of(cell: &Cell) -> String {
 }
 
 /// The same as an object, the report beside it; `docs/JSON.md` has the schema.
-pub fn object(
+pub(super) fn object(
     kind: &Kind,
     outcome: &Outcome,
     own: &Own,

@@ -21,7 +21,7 @@ const TAKEN: usize = 10_000;
 const ROOM_FOR_THE_END: u64 = 128 << 10;
 
 /// A file of the recording. Each write is a whole block.
-pub struct Part {
+pub(super) struct Part {
     file: File,
     name: PathBuf,
     /// `None` once it is kept in any case.
@@ -38,17 +38,17 @@ impl Part {
     }
 
     /// Bytes of its whole blocks.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.whole
     }
 
     /// Its name.
-    pub fn name(&self) -> std::path::Display<'_> {
+    pub(super) fn name(&self) -> std::path::Display<'_> {
         self.name.display()
     }
 
     /// Nothing will be recorded: removes an empty file created for it.
-    pub fn abandon(&mut self) {
+    pub(super) fn abandon(&mut self) {
         if self.whole == 0
             && let Some(output) = self.output.take()
         {
@@ -57,7 +57,7 @@ impl Part {
     }
 
     /// Truncates a partial block, so that the next one follows the last complete one.
-    pub fn back_to_whole(&mut self) {
+    pub(super) fn back_to_whole(&mut self) {
         self.at_the_end = true;
         if self.is_file() {
             // If even this fails, the reader skips the rest and reports it. A file without a
@@ -114,7 +114,7 @@ impl Write for Part {
 }
 
 /// The path of the files, and the existing ones.
-pub struct Place {
+pub(super) struct Place {
     path: PathBuf,
     rotates: bool,
     keep: Option<u32>,
@@ -131,7 +131,7 @@ impl Place {
     /// For files at this path.
     ///
     /// # Errors If nothing can be written there, or existing data would be lost.
-    pub fn new(
+    pub(super) fn new(
         path: &Path,
         rotates: bool,
         keep: Option<u32>,
@@ -155,17 +155,17 @@ impl Place {
     }
 
     /// Whether the capture goes to standard output.
-    pub fn is_stdout(&self) -> bool {
+    pub(super) fn is_stdout(&self) -> bool {
         self.path == Path::new("-")
     }
 
     /// The existing files.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         self.kept.iter().map(PathBuf::as_path)
     }
 
     /// Bytes written in all.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -173,7 +173,7 @@ impl Place {
     ///
     /// # Errors
     /// If it cannot be opened, or exists.
-    pub fn next(&mut self) -> anyhow::Result<Part> {
+    pub(super) fn next(&mut self) -> anyhow::Result<Part> {
         let first = self.count == 0;
         let mut name = self.path.clone();
         if self.rotates && !self.is_stdout() {
@@ -195,7 +195,7 @@ impl Place {
     ///
     /// # Errors
     /// If not.
-    pub fn check_next(&self) -> anyhow::Result<()> {
+    pub(super) fn check_next(&self) -> anyhow::Result<()> {
         let parent = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = parent.unwrap_or(Path::new("."));
         if self.rotates && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() {
@@ -209,7 +209,7 @@ impl Place {
     }
 
     /// A file is complete; removes older ones.
-    pub fn done(&mut self, part: &mut Part) {
+    pub(super) fn done(&mut self, part: &mut Part) {
         self.bytes += part.bytes();
         part.give_back();
         let Some(keep) = self.keep else { return };
@@ -231,7 +231,7 @@ impl Place {
 }
 
 /// The identity of this recording: its start in nanoseconds since 1970.
-pub fn stream_number() -> u64 {
+pub(super) fn stream_number() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
 }

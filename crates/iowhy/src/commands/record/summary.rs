@@ -12,7 +12,7 @@ use crate::messages;
 use crate::sanitised;
 
 /// The result of a recording.
-pub struct Summary {
+pub(super) struct Summary {
     files: Vec<String>,
     bytes: u64,
     events: u64,
@@ -25,7 +25,12 @@ pub struct Summary {
 
 impl Summary {
     /// Reads it from the writer and its files.
-    pub fn of(writer: &Writer<Part>, place: &Place, seconds: f64, stopped_early: bool) -> Summary {
+    pub(super) fn of(
+        writer: &Writer<Part>,
+        place: &Place,
+        seconds: f64,
+        stopped_early: bool,
+    ) -> Summary {
         let traced = writer.sources().filter(|source| source.level >= Level::C);
         let losses = traced.flat_map(|source| source.losses.clone()).collect();
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
@@ -44,7 +49,7 @@ impl Summary {
     }
 
     /// Whether anything was lost, or it ended early.
-    pub fn is_incomplete(&self) -> bool {
+    pub(super) fn is_incomplete(&self) -> bool {
         self.stopped_early || self.lost() > 0
     }
 
@@ -56,7 +61,7 @@ impl Summary {
     }
 
     /// Prints it to stderr: stdout may be the capture.
-    pub fn say(&self) {
+    pub(super) fn say(&self) {
         let each = match self.events {
             0 => String::new(),
             events => format!(", {} per I/O", numbers::bytes(self.bytes as f64 / events as f64)),
@@ -81,7 +86,7 @@ impl Summary {
     }
 
     /// Prints it to stdout as an object of schema iowhy.record/1.
-    pub fn json(&self) -> std::io::Result<()> {
+    pub(super) fn json(&self) -> std::io::Result<()> {
         let losses: Vec<_> = self
             .losses
             .iter()

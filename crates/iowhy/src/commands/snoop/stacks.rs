@@ -13,7 +13,7 @@ const SHOWN: usize = 10;
 
 /// I/Os of one stack, over all processes of that name.
 #[derive(Clone, PartialEq, Debug)]
-pub struct StackGroup {
+pub(super) struct StackGroup {
     comm: Option<Name>,
     device: DeviceId,
     op: Op,
@@ -25,7 +25,7 @@ pub struct StackGroup {
 }
 
 /// Merges equal stacks, the longest time first; and I/Os without a stack.
-pub fn grouped((counts, missed): (Vec<StackCount>, u64)) -> (Vec<StackGroup>, u64) {
+pub(super) fn grouped((counts, missed): (Vec<StackCount>, u64)) -> (Vec<StackGroup>, u64) {
     let mut places: HashMap<(Option<Name>, DeviceId, Op, Vec<String>), usize> = HashMap::new();
     let mut groups: Vec<StackGroup> = Vec::new();
     for count in counts {
@@ -62,7 +62,7 @@ fn frames(count: &StackCount) -> Vec<String> {
 ///
 /// # Errors
 /// If they cannot be written.
-pub fn write(
+pub(super) fn write(
     (groups, missed): (Vec<StackGroup>, u64),
     recording: &Recording,
     out: &mut dyn Write,
@@ -114,7 +114,11 @@ fn one(group: &StackGroup, recording: &Recording, out: &mut dyn Write) -> io::Re
 ///
 /// # Errors
 /// If they cannot be written.
-pub fn folded(groups: &[StackGroup], recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn folded(
+    groups: &[StackGroup],
+    recording: &Recording,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut lines: HashMap<String, u64> = HashMap::new();
     for group in groups {
         let mut line = plain(comm(group, recording)).replace([';', ' '], "_");

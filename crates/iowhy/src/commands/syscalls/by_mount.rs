@@ -92,7 +92,7 @@ impl MountRow<'_> {
 const COLUMNS: [&str; 6] = ["mount", "file_system", "call", "failed", "unfinished", "oldest_ns"];
 
 /// Writes a row per mount point and operation.
-pub fn csv(
+pub(super) fn csv(
     counts: &[CallCount],
     unfinished: &[UnfinishedCall],
     out: &mut dyn Write,
@@ -102,7 +102,7 @@ pub fn csv(
 }
 
 /// Draws the table and the calls that have not returned.
-pub fn table(
+pub(super) fn table(
     counts: &[CallCount],
     unfinished: &[UnfinishedCall],
     totals: &CallTotals,

@@ -6,7 +6,7 @@ use iowhy_model::{Listing, Recording, Stage};
 
 /// The block I/Os of one process.
 #[derive(Clone, Debug, Default)]
-pub struct OfProcess {
+pub(super) struct OfProcess {
     /// Its name.
     pub comm: String,
     /// How many completed.
@@ -19,7 +19,7 @@ pub struct OfProcess {
 
 /// The block I/Os that the tracer saw.
 #[derive(Debug, Default)]
-pub struct Disk {
+pub(super) struct Disk {
     /// By process.
     pub processes: BTreeMap<u32, OfProcess>,
     /// I/Os that were lost.
@@ -27,13 +27,13 @@ pub struct Disk {
 }
 
 /// Whether a listing is from that tracer.
-pub fn is_of_disks(listing: &Listing) -> bool {
+pub(super) fn is_of_disks(listing: &Listing) -> bool {
     listing.source.format == "block-trace"
 }
 
 impl Disk {
     /// Counts completions since the last call.
-    pub fn count(&mut self, taken: &Recording) {
+    pub(super) fn count(&mut self, taken: &Recording) {
         for listing in taken.listings.iter().filter(|one| is_of_disks(one)) {
             self.lost += listing.source.lost();
             for event in &listing.events {

@@ -21,7 +21,7 @@ const ROWS: usize = 15;
 const HISTOGRAMS: usize = 3;
 
 /// How long calls were watched, and what was not counted.
-pub struct CallTotals<'a> {
+pub(super) struct CallTotals<'a> {
     /// The length of the watch.
     pub seconds: f64,
     /// Calls.
@@ -31,7 +31,7 @@ pub struct CallTotals<'a> {
 }
 
 /// Writes what was not counted.
-pub fn losses(totals: &CallTotals, out: &mut dyn Write) -> std::io::Result<()> {
+pub(super) fn losses(totals: &CallTotals, out: &mut dyn Write) -> std::io::Result<()> {
     for loss in totals.losses {
         writeln!(out, "lost     {} {}", loss.count, loss.what)?;
     }
@@ -39,7 +39,7 @@ pub fn losses(totals: &CallTotals, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 /// Draws everything.
-pub fn table(
+pub(super) fn table(
     counts: &[CallCount],
     unfinished: &[UnfinishedCall],
     disk: &Disk,
@@ -187,7 +187,7 @@ const COLUMNS: [&str; 9] =
     ["pid", "comm", "call", "op", "file", "mount", "file_system", "failed", "bytes"];
 
 /// Writes a row per process, call and kind of file.
-pub fn csv(counts: &[CallCount], out: &mut dyn Write) -> std::io::Result<()> {
+pub(super) fn csv(counts: &[CallCount], out: &mut dyn Write) -> std::io::Result<()> {
     let rows: Vec<Value> = counts.iter().map(row).collect();
     iowhy_show::csv::rows(&[&COLUMNS[..], &calls::LATENCY_KEYS].concat(), &rows, out)
 }
@@ -209,7 +209,7 @@ fn row(count: &CallCount) -> Value {
 }
 
 /// Writes it all as an object of schema iowhy.syscalls/1.
-pub fn json(
+pub(super) fn json(
     counts: &[CallCount],
     unfinished: &[UnfinishedCall],
     disk: &Disk,

@@ -16,7 +16,7 @@ const FELT: f64 = 0.05;
 
 /// The action to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub(super) enum Action {
     /// Redraw.
     Nothing,
     /// Quit.
@@ -32,7 +32,7 @@ pub enum Action {
 }
 
 /// The state of the view.
-pub struct State {
+pub(super) struct State {
     /// The selected tick, if not the latest.
     at: Option<usize>,
     /// Whether this is a replay.
@@ -67,7 +67,7 @@ pub struct State {
 
 impl State {
     /// For a live watch.
-    pub fn live() -> State {
+    pub(super) fn live() -> State {
         State {
             at: None,
             replays: false,
@@ -88,24 +88,24 @@ impl State {
     }
 
     /// For a capture: starts at its end, with the numbers of all of it.
-    pub fn replay() -> State {
+    pub(super) fn replay() -> State {
         State { replays: true, focus: Panel::Map, window: usize::MAX, ..State::live() }
     }
 
     /// `live` or `paused`.
-    pub fn mode(&self) -> &'static str {
+    pub(super) fn mode(&self) -> &'static str {
         if self.at.is_some() { "paused (p resumes)" } else { "live" }
     }
 
     /// The tick shown.
-    pub fn cursor(&self, ticks: &[Tick]) -> usize {
+    pub(super) fn cursor(&self, ticks: &[Tick]) -> usize {
         let last = ticks.len().saturating_sub(1);
         self.at.map_or(last, |at| at.min(last))
     }
 
     /// The device shown: the selected one, else the accused one, else the one with most time
     /// waited.
-    pub fn device(&self, ticks: &[Tick]) -> String {
+    pub(super) fn device(&self, ticks: &[Tick]) -> String {
         if self.chosen {
             return self.selected.clone();
         }
@@ -127,12 +127,12 @@ impl State {
     }
 
     /// Selects a device unless the user has.
-    pub fn select_default(&mut self, ticks: &[Tick]) {
+    pub(super) fn select_default(&mut self, ticks: &[Tick]) {
         self.selected = self.device(ticks);
     }
 
     /// Handles an event.
-    pub fn take(
+    pub(super) fn take(
         &mut self,
         event: &Event,
         ticks: &[Tick],
@@ -250,7 +250,7 @@ impl State {
     }
 
     /// Moves to the tick at this time, ns; the numbers then cover the last ticks before it.
-    pub fn stand_at(&mut self, ticks: &[Tick], at_ns: i64) {
+    pub(super) fn stand_at(&mut self, ticks: &[Tick], at_ns: i64) {
         let place = ticks.partition_point(|tick| tick.start_ns <= at_ns).saturating_sub(1);
         self.window = self.window.min(WINDOW);
         self.stand(ticks, place);

@@ -18,7 +18,7 @@ const SHORTEST: i64 = COLUMNS * 1_000;
 
 /// The history of a live watch.
 #[derive(Default)]
-pub struct History {
+pub(super) struct History {
     ticks: Vec<Tick>,
     window: Recording,
     /// The time on the trace's clock, ns, and facts about that clock, which only its first part
@@ -29,7 +29,7 @@ pub struct History {
 
 impl History {
     /// Adds the records of the last `length`: filtered ones are shown, all are judged.
-    pub fn add(&mut self, mut part: Recording, filter: &Filter, length: Nanos) {
+    pub(super) fn add(&mut self, mut part: Recording, filter: &Filter, length: Nanos) {
         let (from, to) = (Time::from_ns(i64::MIN), Time::from_ns(i64::MAX));
         let mut tick = if *filter == Filter::default() {
             Tick::of(&part, (from, to), length)
@@ -65,12 +65,12 @@ impl History {
     }
 
     /// The ticks, oldest first.
-    pub fn ticks(&self) -> &[Tick] {
+    pub(super) fn ticks(&self) -> &[Tick] {
         &self.ticks
     }
 
     /// The last seconds, for the judge.
-    pub fn window(&self) -> &Recording {
+    pub(super) fn window(&self) -> &Recording {
         &self.window
     }
 }
@@ -122,7 +122,7 @@ fn join(listing: &mut Listing, mut old: Listing) {
 }
 
 /// A capture that is divided into ticks.
-pub struct Replay {
+pub(super) struct Replay {
     recording: Recording,
     /// The slowest I/Os, if not all are kept.
     slowest: Option<Recording>,
@@ -137,7 +137,7 @@ pub struct Replay {
 
 impl Replay {
     /// For a capture; `None` if nothing in it has a time.
-    pub fn of(recording: &Recording, filter: &Filter) -> Option<Replay> {
+    pub(super) fn of(recording: &Recording, filter: &Filter) -> Option<Replay> {
         let in_cells = recording.in_cells(filter);
         let slowest = in_cells.is_some().then(|| slowest(recording, filter));
         let mut recording = in_cells.unwrap_or_else(|| recording.clone());
@@ -193,12 +193,12 @@ impl Replay {
     }
 
     /// From its first moment to its last, ns.
-    pub fn whole(&self) -> (i64, i64) {
+    pub(super) fn whole(&self) -> (i64, i64) {
         (self.from, self.to)
     }
 
     /// An interval of it as ticks.
-    pub fn ticks(&self, (from, to): (i64, i64)) -> Vec<Tick> {
+    pub(super) fn ticks(&self, (from, to): (i64, i64)) -> Vec<Tick> {
         let length = match self.row {
             Some(row) => row.max((to - from) / 10_000).max(1),
             None => nice((to - from) / COLUMNS),
@@ -225,7 +225,7 @@ impl Replay {
     }
 
     /// A quarter of an interval, around a time in it; `None` if that is below the resolution.
-    pub fn nearer(&self, (from, to): (i64, i64), around_ns: i64) -> Option<(i64, i64)> {
+    pub(super) fn nearer(&self, (from, to): (i64, i64), around_ns: i64) -> Option<(i64, i64)> {
         let length = (to - from) / 4;
         let least = self.row.map_or(SHORTEST, |row| row.saturating_mul(4));
         let first = (around_ns - length / 2).clamp(from, to - length);

@@ -21,7 +21,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::stop::Stop;
 
 /// A terminal that draws frames and gives events.
-pub struct Terminal {
+pub(super) struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
     stop: Stop,
     /// The terminal was closed.
@@ -33,7 +33,7 @@ const SLICE: Duration = Duration::from_millis(50);
 
 impl Terminal {
     /// Whether standard input and output are a terminal.
-    pub fn is_one() -> bool {
+    pub(super) fn is_one() -> bool {
         stdout().is_terminal() && io::stdin().is_terminal()
     }
 
@@ -41,7 +41,7 @@ impl Terminal {
     ///
     /// # Errors
     /// If it cannot be set.
-    pub fn open() -> anyhow::Result<Terminal> {
+    pub(super) fn open() -> anyhow::Result<Terminal> {
         let stop = Stop::new()?;
         // A panic prints its message on the normal screen.
         let before = std::panic::take_hook();
@@ -58,7 +58,7 @@ impl Terminal {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn draw(&mut self, picture: impl FnOnce(&mut Frame)) -> io::Result<()> {
+    pub(super) fn draw(&mut self, picture: impl FnOnce(&mut Frame)) -> io::Result<()> {
         self.inner.draw(picture).map(|_| ())
     }
 
@@ -66,7 +66,7 @@ impl Terminal {
     ///
     /// # Errors
     /// If the terminal is gone.
-    pub fn event(&mut self, wait: Duration) -> anyhow::Result<Option<Event>> {
+    pub(super) fn event(&mut self, wait: Duration) -> anyhow::Result<Option<Event>> {
         let begun = Instant::now();
         // Waiting for an event on a closed terminal is a busy loop, and SIGHUP may be ignored.
         while !self.is_closed(wait.saturating_sub(begun.elapsed()))?
@@ -95,7 +95,7 @@ impl Terminal {
     }
 
     /// Whether a signal asked to end, or the terminal was closed.
-    pub fn stopped(&self) -> bool {
+    pub(super) fn stopped(&self) -> bool {
         self.closed || self.stop.asked()
     }
 

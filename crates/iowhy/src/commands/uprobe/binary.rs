@@ -10,7 +10,7 @@ const FOLDERS: [&str; 6] =
 
 /// The file of that name: the path itself; else a file mapped by the process; else a program in
 /// `PATH` or a library in the usual folders. The name itself if nothing is found.
-pub fn find(file: &Path, pid: Option<u32>) -> PathBuf {
+pub(super) fn find(file: &Path, pid: Option<u32>) -> PathBuf {
     let Some(name) = file.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
         return file.to_path_buf();
     };

@@ -17,7 +17,7 @@ const SHOWN: usize = 10;
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write(
+pub(super) fn write(
     function: &str,
     source: Source,
     counts: &[EventCount],

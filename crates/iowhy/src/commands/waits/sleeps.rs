@@ -33,7 +33,7 @@ const SOCKET: &str = "data from a socket";
 
 /// The meaning of the first function that has one, of a stack without offsets, innermost first.
 /// Compilers add suffixes to names (`do_poll.constprop.0`).
-pub fn sleep_of(stack: &[String]) -> Option<(&str, &'static str)> {
+pub(super) fn sleep_of(stack: &[String]) -> Option<(&str, &'static str)> {
     stack.iter().find_map(|frame| {
         let name = frame.split(['.', '+']).next().unwrap_or_default();
         let known = SLEEPS.iter().find(|(function, _)| *function == name);

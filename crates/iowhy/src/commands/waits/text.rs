@@ -153,7 +153,7 @@ fn shown(waits: &WaitCount) -> String {
 }
 
 /// Draws everything.
-pub fn table(
+pub(super) fn table(
     counts: &[WaitCount],
     losses: &[Loss],
     seconds: f64,
@@ -252,7 +252,7 @@ fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::R
 }
 
 /// Writes all in the folded form: `program;outermost;...;innermost microseconds`.
-pub fn folded(counts: &[WaitCount]) -> anyhow::Result<()> {
+pub(super) fn folded(counts: &[WaitCount]) -> anyhow::Result<()> {
     fold(&grouped(counts), &mut sanitised::buffered())?;
     Ok(())
 }
@@ -292,7 +292,7 @@ const COLUMNS: [&str; 13] = [
 ];
 
 /// Writes a row per process and stack.
-pub fn csv(counts: &[WaitCount]) -> anyhow::Result<()> {
+pub(super) fn csv(counts: &[WaitCount]) -> anyhow::Result<()> {
     let rows: Vec<Value> = counts.iter().map(row).collect();
     Ok(iowhy_show::csv::rows(&COLUMNS, &rows, &mut sanitised::stdout())?)
 }
@@ -324,7 +324,7 @@ fn row(count: &WaitCount) -> Value {
 }
 
 /// Writes it all as an object of schema iowhy.waits/1.
-pub fn json(counts: &[WaitCount], losses: &[Loss], seconds: f64) -> anyhow::Result<()> {
+pub(super) fn json(counts: &[WaitCount], losses: &[Loss], seconds: f64) -> anyhow::Result<()> {
     let (all, io) = sums(counts);
     let object = json!({
         "schema": "iowhy.waits/1",

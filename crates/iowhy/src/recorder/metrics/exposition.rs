@@ -14,13 +14,13 @@ use super::table::{Kind, METRICS, Metric, Value};
 /// exactly.
 const CLASSIC: std::ops::RangeInclusive<u32> = 3..=26;
 /// The native histogram's resolution: eight buckets per octave, as the tracer's own.
-pub const SCHEMA: i32 = 3;
+pub(super) const SCHEMA: i32 = 3;
 /// Shorter latencies are in its zero bucket, s: the tracer's narrowest bucket.
-pub const ZERO_S: f64 = 1.25e-7;
+pub(super) const ZERO_S: f64 = 1.25e-7;
 
 /// A format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub(super) enum Form {
     /// Prometheus text.
     Text,
     /// OpenMetrics text.
@@ -31,7 +31,7 @@ pub enum Form {
 
 impl Form {
     /// The format of an `Accept` header; text if it names none of them.
-    pub fn accepted(accept: &str) -> Form {
+    pub(super) fn accepted(accept: &str) -> Form {
         let mut best = (Form::Text, -1.0);
         for part in accept.split(',') {
             let mut words = part.split(';').map(str::trim);
@@ -51,7 +51,7 @@ impl Form {
     }
 
     /// Its `Content-Type`.
-    pub fn content_type(self) -> &'static str {
+    pub(super) fn content_type(self) -> &'static str {
         match self {
             Form::Text => "text/plain; version=0.0.4; charset=utf-8",
             Form::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -64,7 +64,7 @@ impl Form {
 }
 
 /// The metrics in this format.
-pub fn expose(figures: &Figures, form: Form) -> Vec<u8> {
+pub(super) fn expose(figures: &Figures, form: Form) -> Vec<u8> {
     match form {
         Form::Protobuf => METRICS.iter().flat_map(|metric| protobuf(metric, figures)).collect(),
         Form::Text | Form::OpenMetrics => {
@@ -138,7 +138,7 @@ fn classic(histogram: &Histogram) -> (Vec<(f64, u64)>, u64, f64) {
 }
 
 /// Counts of a native histogram: index and count of each positive bucket, and the zero bucket.
-pub fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
+pub(super) fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
     let (mut buckets, mut zero): (Vec<(i32, u64)>, u64) = (Vec::new(), 0);
     for (low, high, count) in histogram.filled() {
         let middle = if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 };
@@ -252,7 +252,8 @@ mod tests {
         let text = String::from_utf8(expose(&figures(), Form::Text)).expect("text");
         for line in [
             "# TYPE iowhy_latency_seconds histogram",
-            "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"6.4e-5\"} 0",
+            "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"6.4e-5\"} \
+             0",
             "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"0.000128\"} 3",
             "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"+Inf\"} 4",
             "iowhy_latency_seconds_count{device=\"sda\",op=\"read\",stage=\"q2c\"} 4",

@@ -11,7 +11,7 @@ const CUMULATIVE: u64 = 2;
 
 /// Start and time of the metrics, ns since 1970.
 #[derive(Clone, Copy, Debug)]
-pub struct Span {
+pub(crate) struct Span {
     /// When the recorder began to count.
     pub from: u64,
     /// Now.
@@ -19,7 +19,7 @@ pub struct Span {
 }
 
 /// The body of one export.
-pub fn export(figures: &Figures, host: &str, span: Span) -> Vec<u8> {
+pub(crate) fn export(figures: &Figures, host: &str, span: Span) -> Vec<u8> {
     let mut resource = Message::default();
     let about = [
         ("service.name", "iowhy"),

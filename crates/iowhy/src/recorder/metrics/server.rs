@@ -23,7 +23,7 @@ const HEAD: usize = 8192;
 
 /// Access rules and TLS.
 #[derive(Clone, Default)]
-pub struct Terms {
+pub(crate) struct Terms {
     /// Without it a client learns only that the recorder runs.
     pub token: Option<String>,
     /// Under TLS; else in clear text.
@@ -36,7 +36,11 @@ pub struct Terms {
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn serve(listener: TcpListener, shared: &SharedMetrics, terms: &Terms) -> io::Result<()> {
+pub(crate) fn serve(
+    listener: TcpListener,
+    shared: &SharedMetrics,
+    terms: &Terms,
+) -> io::Result<()> {
     let (hand_over, accepted) = sync_channel(0);
     let accepted = Arc::new(Mutex::new(accepted));
     let (connections, answers) = (ConnectionSlots::new(AT_ONCE), ConnectionSlots::new(ANSWERS));

@@ -7,7 +7,7 @@ use iowhy_model::Histogram;
 use super::{Counters, Figures, Limit, Own};
 
 /// A metric.
-pub struct Metric {
+pub(super) struct Metric {
     /// The name in Prometheus: with its unit, and `_total` for a counter.
     pub name: &'static str,
     /// Its type.
@@ -23,7 +23,7 @@ pub struct Metric {
 
 /// The type of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(super) enum Kind {
     /// Values that only grow.
     Counter,
     /// Values that rise and fall.
@@ -34,7 +34,7 @@ pub enum Kind {
 
 /// The unit of a metric's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
+pub(super) enum Unit {
     /// A count or a share.
     One,
     /// Seconds.
@@ -45,7 +45,7 @@ pub enum Unit {
 
 impl Unit {
     /// Its suffix in Prometheus.
-    pub fn suffix(self) -> &'static str {
+    pub(super) fn suffix(self) -> &'static str {
         match self {
             Unit::One => "",
             Unit::Seconds => "_seconds",
@@ -54,7 +54,7 @@ impl Unit {
     }
 
     /// Its name in OpenTelemetry (UCUM).
-    pub fn symbol(self) -> &'static str {
+    pub(super) fn symbol(self) -> &'static str {
         match self {
             Unit::One => "1",
             Unit::Seconds => "s",
@@ -64,7 +64,7 @@ impl Unit {
 }
 
 /// One value.
-pub enum Value<'a> {
+pub(super) enum Value<'a> {
     /// A number in the unit of its name.
     Number(f64),
     /// Latencies.
@@ -72,7 +72,7 @@ pub enum Value<'a> {
 }
 
 /// The labels' values and the value of each.
-pub type Samples<'a> = Vec<(Vec<String>, Value<'a>)>;
+pub(super) type Samples<'a> = Vec<(Vec<String>, Value<'a>)>;
 
 /// Where the values of a metric come from.
 enum From {
@@ -86,7 +86,7 @@ enum From {
 
 impl Metric {
     /// Its values.
-    pub fn samples<'a>(&self, figures: &'a Figures) -> Samples<'a> {
+    pub(super) fn samples<'a>(&self, figures: &'a Figures) -> Samples<'a> {
         match self.from {
             From::Each(samples) => samples(figures),
             From::Counted(value) => {
@@ -105,7 +105,7 @@ impl Metric {
     }
 
     /// Its name in OpenTelemetry, without the unit: `iowhy.waited` of `iowhy_waited_seconds_total`.
-    pub fn dotted(&self) -> String {
+    pub(super) fn dotted(&self) -> String {
         let name = self.name.strip_suffix("_total").unwrap_or(self.name);
         // `iowhy_bytes` would have no name left.
         let bare = name.strip_suffix(self.unit.suffix()).filter(|bare| bare.contains('_'));
@@ -153,7 +153,7 @@ fn named(figures: &Figures, value: fn(&Counters) -> f64) -> Samples<'_> {
 }
 
 /// All of them, in the order in which they are served.
-pub const METRICS: &[Metric] = &[
+pub(super) const METRICS: &[Metric] = &[
     Metric {
         unit: Unit::Seconds,
         ..each(
@@ -243,7 +243,8 @@ pub const METRICS: &[Metric] = &[
         "iowhy_device_info",
         Kind::Gauge,
         &["device", "volume", "mount"],
-        "1 for each device with metrics: the name of its volume and its mount point, to join by device.",
+        "1 for each device with metrics: the name of its volume and its mount point, to join by \
+         device.",
         |figures| {
             let all = figures.names.iter().filter(|(device, _)| figures.known.contains(*device));
             all.map(|(device, [volume, mount])| {

@@ -14,14 +14,14 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use crate::messages::HintedError;
 
 /// A socket whose reads and writes end at a deadline, however slow the other side is.
-pub struct DeadlineStream {
+pub(crate) struct DeadlineStream {
     socket: TcpStream,
     until: Instant,
 }
 
 impl DeadlineStream {
     /// A deadline after this time.
-    pub fn new(socket: TcpStream, patience: Duration) -> DeadlineStream {
+    pub(crate) fn new(socket: TcpStream, patience: Duration) -> DeadlineStream {
         DeadlineStream { socket, until: Instant::now() + patience }
     }
 
@@ -65,7 +65,7 @@ fn again(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 }
 
 /// A connection.
-pub enum Wire {
+pub(super) enum Wire {
     /// Clear text.
     Plain(DeadlineStream),
     /// TLS; the handshake is done with the first byte read.
@@ -76,7 +76,7 @@ impl Wire {
     /// For an accepted socket, with this time limit.
     ///
     /// # Errors If TLS cannot be started.
-    pub fn new(
+    pub(super) fn new(
         socket: TcpStream,
         tls: Option<&Arc<ServerConfig>>,
         patience: Duration,
@@ -88,7 +88,7 @@ impl Wire {
     }
 
     /// Restarts the time limit.
-    pub fn for_another(&mut self, patience: Duration) {
+    pub(super) fn for_another(&mut self, patience: Duration) {
         let timed = match self {
             Wire::Plain(timed) => timed,
             Wire::Tls(stream) => &mut stream.sock,
@@ -100,7 +100,7 @@ impl Wire {
     ///
     /// # Errors
     /// If the other side is gone.
-    pub fn end(&mut self) -> io::Result<()> {
+    pub(super) fn end(&mut self) -> io::Result<()> {
         if let Wire::Tls(stream) = self {
             stream.conn.send_close_notify();
         }
@@ -137,7 +137,7 @@ impl Write for Wire {
 ///
 /// # Errors
 /// If one cannot be read, others may read the key, or the two do not belong together.
-pub fn tls(certificates: &Path, key: &Path) -> anyhow::Result<Arc<ServerConfig>> {
+pub(crate) fn tls(certificates: &Path, key: &Path) -> anyhow::Result<Arc<ServerConfig>> {
     use std::os::unix::fs::MetadataExt;
     let failed = |path: &Path, what: String, hint: &str| {
         HintedError::error(format!("`{}` {what}", path.display()), hint)

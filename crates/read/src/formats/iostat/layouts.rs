@@ -22,9 +22,11 @@ const LAYOUTS: [&str; 7] = [
     "r/s w/s r{}/s w{}/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm \
      %util",
     // 12.1.2 and later, without and with flushes.
-    "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz d/s d{}/s drqm/s \
+    "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz d/s d{}/s \
+     drqm/s \
      %drqm d_await dareq-sz aqu-sz %util",
-    "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz d/s d{}/s drqm/s \
+    "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz d/s d{}/s \
+     drqm/s \
      %drqm d_await dareq-sz f/s f_await aqu-sz %util",
     // The same without discards (`iostat -x` of some distributions' pages).
     "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz aqu-sz %util",

@@ -349,8 +349,10 @@ mod tests {
         let of = |registers: &str| {
             format!(
                 "[   53.185084] ata1.01: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n\
-                 [   53.185215] ata1.01: cmd 25/00:08:00:9e:a1/00:00:12:00:00/f0 tag 0 dma 4096 in\n\
-                 [   53.185218]          res {registers}/01:01:01:01:7f/7f Emask 0x2 (HSM violation)\n\
+                 [   53.185215] ata1.01: cmd 25/00:08:00:9e:a1/00:00:12:00:00/f0 tag 0 dma 4096 \
+                 in\n\
+                 [   53.185218]          res {registers}/01:01:01:01:7f/7f Emask 0x2 (HSM \
+                 violation)\n\
                  [   53.185354] ata1.01: status: {{ DRDY DF DRQ ERR }}\n\
                  [   53.185409] ata1.01: error: {{ UNC IDNF ABRT }}\n"
             )
@@ -434,7 +436,8 @@ mod tests {
             format!(
                 "[ 7121.330] sd 1:0:2:0: [sdc] tag#9 FAILED Result: hostbyte=DID_TIME_OUT \
                  driverbyte=DRIVER_OK cmd_age=15s\n\
-                 [ 7121.331] sd 1:0:2:0: [sdc] tag#9 CDB: ATA command pass through({size}) {bytes}\n"
+                 [ 7121.331] sd 1:0:2:0: [sdc] tag#9 CDB: ATA command pass through({size}) \
+                 {bytes}\n"
             )
         };
         let long = |command: u8| {
@@ -471,7 +474,8 @@ mod tests {
     fn what_is_done_about_a_query_or_a_discard_is_no_fault_of_the_path() {
         let log = |command: &str| {
             format!(
-                "sd 11:0:1:0: attempting task abort!scmd(0x00000000ef8da38c), outstanding for 2098 ms & timeout 1000 ms\n\
+                "sd 11:0:1:0: attempting task abort!scmd(0x00000000ef8da38c), outstanding for 2098 \
+                 ms & timeout 1000 ms\n\
                  sd 11:0:1:0: [sdep] tag#4639 CDB: {command}\n\
                  scsi target11:0:1: handle(0x0009), sas_address(0x4433221105000000), phy(5)\n\
                  sd 11:0:1:0: task abort: SUCCESS scmd(0x00000000ef8da38c)\n\
@@ -497,7 +501,8 @@ mod tests {
             format!(
                 "[ 7117.985396] ata3.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n\
                  [ 7117.985400] ata3.00: failed command: {command}\n\
-                 [ 7117.985402]          res 40/00:00:00:00:00/00:00:00:00:00/00 Emask 0x4 (timeout)\n\
+                 [ 7117.985402]          res 40/00:00:00:00:00/00:00:00:00:00/00 Emask 0x4 \
+                 (timeout)\n\
                  [ 7117.985404] ata3.00: status: {{ DRDY }}\n\
                  [ 7117.985406] ata3: hard resetting link\n\
                  [ 7123.985406] ata3: link is slow to respond, please be patient (ready=0)\n"

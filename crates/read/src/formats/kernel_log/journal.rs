@@ -161,11 +161,13 @@ mod tests {
         for text in [
             "{\"__CURSOR\":\"s=1\",\"_TRANSPORT\":\"kernel\",\"_SOURCE_MONOTONIC_TIMESTAMP\":\"12345678\",\
              \"MESSAGE\":\"ata4: hard resetting link\"}\n",
-            "{\n\t\"__MONOTONIC_TIMESTAMP\" : \"12345678\",\n\t\"MESSAGE\" : \"ata4: hard resetting link\",\
+            "{\n\t\"__MONOTONIC_TIMESTAMP\" : \"12345678\",\n\t\"MESSAGE\" : \"ata4: hard \
+             resetting link\",\
              \n\t\"SYSLOG_IDENTIFIER\" : \"kernel\"\n}\n",
             "__CURSOR=s=1\n__MONOTONIC_TIMESTAMP=12345678\n_TRANSPORT=kernel\n\
              MESSAGE=ata4: hard resetting link\n\n",
-            "Sat 2026-11-21 08:36:47.123456 UTC [s=a;i=1;b=c;m=d;t=e;x=f]\n    _TRANSPORT=kernel\n    \
+            "Sat 2026-11-21 08:36:47.123456 UTC [s=a;i=1;b=c;m=d;t=e;x=f]\n    \
+             _TRANSPORT=kernel\n    \
              _SOURCE_MONOTONIC_TIMESTAMP=12345678\n    MESSAGE=ata4: hard resetting link\n",
         ] {
             assert!(sniff(&text.lines().collect::<Vec<_>>()) == Detect::Yes, "{text}");

@@ -126,7 +126,8 @@ mod tests {
             "[  812.004411] pcieport 0000:00:1c.5: AER: Corrected error received: 0000:05:00.0\n\
              [  812.004425] {driver} 0000:05:00.0: PCIe Bus Error: severity={severity}, type=Data \
              Link Layer, (Transmitter ID)\n\
-             [  812.004428] {driver} 0000:05:00.0:   device [8086:1533] error status/mask=00001000/00002000\n"
+             [  812.004428] {driver} 0000:05:00.0:   device [8086:1533] error \
+             status/mask=00001000/00002000\n"
         )
     }
 

@@ -19,7 +19,7 @@ const TARGET: usize = 40;
 
 /// A mapped device, there until it is dropped.
 #[derive(Debug)]
-pub struct MapperDevice {
+pub(super) struct MapperDevice {
     control: File,
     name: &'static str,
     /// Its name in /sys/block.
@@ -32,7 +32,7 @@ impl MapperDevice {
     ///
     /// # Errors
     /// What the kernel says; nothing is left behind then.
-    pub fn new(
+    pub(super) fn new(
         name: &'static str,
         sectors: u64,
         target: &str,
@@ -46,7 +46,7 @@ impl MapperDevice {
     ///
     /// # Errors
     /// What the kernel says; nothing is left behind then.
-    pub fn with_uuid(
+    pub(super) fn with_uuid(
         name: &'static str,
         uuid: &str,
         sectors: u64,
@@ -76,7 +76,7 @@ impl MapperDevice {
     }
 
     /// Where it is opened.
-    pub fn path(&self) -> String {
+    pub(super) fn path(&self) -> String {
         format!("/dev/{}", self.device)
     }
 }

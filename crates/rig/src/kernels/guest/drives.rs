@@ -12,7 +12,7 @@ use super::{judged as verdict_of, load};
 const WATCH: &str = "12s";
 
 /// What is reported of the drive whose name begins so.
-pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
+pub(super) fn judged(begins: &str) -> io::Result<Vec<Value>> {
     let device = find(begins)?;
     let path = format!("/dev/{device}");
     let verdict_json = verdict_of(&[&device], WATCH, |over| load::read_on(&path, over))?;

@@ -80,7 +80,7 @@ impl Load {
 ///
 /// # Errors
 /// If a read fails.
-pub fn read_on(path: &str, over: &AtomicBool) -> io::Result<()> {
+pub(super) fn read_on(path: &str, over: &AtomicBool) -> io::Result<()> {
     const LENGTH: usize = 128 << 10;
     let file = open(path, OFlags::empty())?;
     // A block device has no length here, and is longer than anybody reads.
@@ -99,7 +99,7 @@ pub fn read_on(path: &str, over: &AtomicBool) -> io::Result<()> {
 ///
 /// # Errors
 /// If that fails.
-pub fn read_at(path: &str, place: u64, length: usize) -> io::Result<()> {
+pub(super) fn read_at(path: &str, place: u64, length: usize) -> io::Result<()> {
     let mut memory = vec![0; length + ALIGNED];
     open(path, OFlags::empty())?.read_exact_at(aligned(&mut memory, length), place)
 }

@@ -28,7 +28,7 @@ const PATHS_UUID: &str = "mpath-3600508b400105e210000900000490000";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An encrypted device over a faulty disk.
-pub fn crypt() -> io::Result<Vec<Value>> {
+pub(super) fn crypt() -> io::Result<Vec<Value>> {
     let faulty = FaultyDisk::start(&spec(Some("retry=0.35")))?;
     let disk = faulty.path().trim_start_matches("/dev/").to_string();
     let table = format!("aes-xts-plain64 {} 0 {} 0", "5a".repeat(64), number(&disk)?);
@@ -40,7 +40,7 @@ pub fn crypt() -> io::Result<Vec<Value>> {
 }
 
 /// A device with two paths to one disk: two drives of a driver that share their memory.
-pub fn multipath() -> io::Result<Vec<Value>> {
+pub(super) fn multipath() -> io::Result<Vec<Value>> {
     fs::write(format!("{SCSI_DEBUG}/add_host"), "1")?;
     let shown = second_path().and_then(|second| {
         let [one, two] = [number("sda")?, number(&second)?];

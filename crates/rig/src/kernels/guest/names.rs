@@ -31,7 +31,7 @@ const NAMES: [&str; 6] =
 ///
 /// # Errors
 /// If a part of it cannot be made.
-pub fn on_one_screen() -> io::Result<Vec<Value>> {
+pub(super) fn on_one_screen() -> io::Result<Vec<Value>> {
     let faulty = FaultyDisk::start(&spec(Some("retry=0.35")))?;
     let disk = faulty.path().trim_start_matches("/dev/").to_string();
     let array = Array::over(&disk)?;
@@ -138,7 +138,7 @@ impl Drop for Array {
 ///
 /// # Errors
 /// If it fails, with what it printed.
-pub fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
+pub(super) fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
     let output = Command::new(program).args(arguments).output()?;
     if output.status.success() {
         return Ok(());

@@ -33,7 +33,7 @@ const NAP: Duration = Duration::from_millis(10);
 
 /// What is wrong between client and server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fault {
+pub(super) enum Fault {
     /// Nothing.
     None,
     /// Nothing any more: connections broke with requests in flight, and since then nobody reads.
@@ -47,7 +47,7 @@ pub enum Fault {
 }
 
 /// What `iowhy why` and `iowhy waits` report while a program reads from a server with this fault.
-pub fn judged_with(fault: Fault) -> io::Result<Vec<Value>> {
+pub(super) fn judged_with(fault: Fault) -> io::Result<Vec<Value>> {
     serve()?;
     let relay = Relay::start()?;
     fs::create_dir_all(MOUNT)?;

@@ -74,7 +74,7 @@ impl Drop for Recorder {
 
 /// The wall clock a month ahead and back while it records, two hours back and ahead, and wrong
 /// years: nothing that was recorded goes, and it all can be read.
-pub fn clock() -> io::Result<Vec<Value>> {
+pub(super) fn clock() -> io::Result<Vec<Value>> {
     const STORE: &str = "/tmp/clock";
     let path = format!("/dev/{DISK}");
     let (over, read) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -140,7 +140,7 @@ fn recorded(
 
 /// A user's own control group, named as a message about a broken disk, runs out of memory: neither
 /// the recorder nor a live `iowhy why` believes it.
-pub fn names_of_users() -> io::Result<Vec<Value>> {
+pub(super) fn names_of_users() -> io::Result<Vec<Value>> {
     let recorder = Recorder::start("/tmp/names", &[])?;
     let own = std::process::id().to_string();
     let (user, session) = (format!("{GROUPS}/user"), format!("{GROUPS}/user/session"));

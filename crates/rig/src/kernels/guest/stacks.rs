@@ -28,7 +28,7 @@ const LAYER: &str = "layer.above";
 const WATCH: &str = "5s";
 
 /// A device of dm-delay above a fast disk.
-pub fn delay() -> io::Result<Vec<Value>> {
+pub(super) fn delay() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let slow = mapped_delay("slow", &below)?;
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 40 };
@@ -37,7 +37,7 @@ pub fn delay() -> io::Result<Vec<Value>> {
 
 /// A linear device, which handles bios as they come and makes no requests: counted by its bios, as
 /// events and as histograms.
-pub fn linear() -> io::Result<Vec<Value>> {
+pub(super) fn linear() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let mapped = MapperDevice::new("line", SECTORS, "linear", &format!("{} 0", number(&below)))?;
     let line = Device::named(&mapped.device)?;
@@ -53,7 +53,7 @@ pub fn linear() -> io::Result<Vec<Value>> {
 }
 
 /// A device of dm-flakey: of every two seconds it fails everything for one.
-pub fn flakey() -> io::Result<Vec<Value>> {
+pub(super) fn flakey() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let parameters = format!("{} 0 1 1", number(&below));
     let flaky = MapperDevice::new("flaky", SECTORS, "flakey", &parameters)?;
@@ -83,7 +83,7 @@ pub fn flakey() -> io::Result<Vec<Value>> {
 }
 
 /// A mirror of two, one of them slow: a write is as slow as the slower.
-pub fn raid() -> io::Result<Vec<Value>> {
+pub(super) fn raid() -> io::Result<Vec<Value>> {
     let (good, under_slow) = (Device::named("nullb0")?, Device::named("nullb1")?);
     let slow = mapped_delay("member", &under_slow)?;
     let member = Device::named(&slow.device)?;
@@ -96,7 +96,7 @@ pub fn raid() -> io::Result<Vec<Value>> {
 }
 
 /// A cgroup with a limit of reads per second: requests wait before their first tracepoint.
-pub fn io_max() -> io::Result<Vec<Value>> {
+pub(super) fn io_max() -> io::Result<Vec<Value>> {
     const ROOT: &str = "/sys/fs/cgroup";
     let below = Device::named("nullb0")?;
     fs::write(format!("{ROOT}/cgroup.subtree_control"), "+io")?;
@@ -160,7 +160,8 @@ fn judgement(
     let own = d2c.is_some_and(|ms| (BELOW_MS.0..BELOW_MS.1).contains(&ms));
     let right = waited >= least && own && !blames(message, below) && message["verdict"] == expected;
     json!({
-        "expected": format!("the program waits {least} ms or more, the disk takes 1 ms: {expected}"),
+        "expected": format!("the program waits {least} ms or more, the disk takes 1 ms: \
+                             {expected}"),
         "waited_ms": waited, "p50_ms": d2c,
         "verdict": message["verdict"], "sentence": message["sentence"], "accused": message["device"],
         "right": right,

@@ -12,7 +12,7 @@ const STEPS: (usize, usize) = (6, 3);
 const NARROW: usize = 60;
 
 /// Swatches with their values.
-pub fn line(scale: &Scale, ramp: &Ramp, measure: Measure, style: &Style) -> Line {
+pub(super) fn line(scale: &Scale, ramp: &Ramp, measure: Measure, style: &Style) -> Line {
     let mut line = Line::new().with("  ", Tone::Plain);
     swatch(&mut line, ramp, 0.0, style);
     line.push(" 0 ", Tone::Faint);

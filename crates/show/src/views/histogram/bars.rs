@@ -9,7 +9,7 @@ use crate::scale;
 use crate::words::{count, share};
 
 /// The percentiles that are shown.
-pub const QUANTILES: [(&str, f64); 4] =
+pub(super) const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 /// Rows of one histogram shown by default.
 const MOST: usize = 40;
@@ -19,7 +19,7 @@ const SHARES: usize = 60;
 const LONGEST: usize = 60;
 
 /// Draws the non-empty rows and those between them.
-pub fn write(canvas: &mut Canvas, histogram: &Histogram) -> io::Result<()> {
+pub(super) fn write(canvas: &mut Canvas, histogram: &Histogram) -> io::Result<()> {
     let Some(edges) = edges(canvas, &[histogram]) else { return Ok(()) };
     let rows = histogram.rebin(&edges);
     let labels = labels(&edges, canvas.style.unicode);
@@ -61,7 +61,11 @@ pub fn write(canvas: &mut Canvas, histogram: &Histogram) -> io::Result<()> {
 }
 
 /// Draws two histograms over the same rows, one beside the other.
-pub fn side_by_side(canvas: &mut Canvas, queue: &Histogram, device: &Histogram) -> io::Result<()> {
+pub(super) fn side_by_side(
+    canvas: &mut Canvas,
+    queue: &Histogram,
+    device: &Histogram,
+) -> io::Result<()> {
     let Some(edges) = edges(canvas, &[queue, device]) else { return Ok(()) };
     let unicode = canvas.style.unicode;
     let labels = labels(&edges, unicode);

@@ -13,7 +13,7 @@ use crate::{Style, device_label};
 const NAMED: usize = 8;
 
 /// Writes it.
-pub fn first_line(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn first_line(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
     let mut parts = Vec::new();
     let hosts = stated(recording, key::HOST_NAME);

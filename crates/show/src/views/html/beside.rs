@@ -18,7 +18,7 @@ const ALIKE: usize = 6;
 const PICTURES: usize = 4;
 
 /// The section.
-pub fn section(
+pub(super) fn section(
     before: &Before,
     after: &Report,
     style: &Style,

@@ -16,7 +16,7 @@ use crate::objects::{findings, inputs, object};
 const SLOWEST: usize = 10_000;
 
 /// The data of the page.
-pub fn json(pictured: &Pictured, style: &Style) -> String {
+pub(super) fn json(pictured: &Pictured, style: &Style) -> String {
     let report = &pictured.report;
     let recording = &report.recording;
     let all = variants(report, &pictured.style);
@@ -64,7 +64,7 @@ fn of_day(listing: &Listing, span: Option<(i64, i64)>, style: &Style) -> Value {
 }
 
 /// Every map, and beside those of several operations one for each operation.
-pub fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
+pub(super) fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
     let mut all: Vec<(Option<Op>, Map)> = Vec::new();
     let whole = drawn_maps(report, style, FIGURES);
     let mut of_one: Vec<(Op, Vec<Map>)> = Op::ALL
@@ -129,7 +129,11 @@ fn cells(op: Option<Op>, map: &Map) -> Value {
 }
 
 /// The slowest I/Os of all inputs that have a latency and a time, slowest first.
-pub fn slowest<'a>(pictured: &'a Pictured, style: &Style, most: usize) -> Vec<(usize, &'a Event)> {
+pub(super) fn slowest<'a>(
+    pictured: &'a Pictured,
+    style: &Style,
+    most: usize,
+) -> Vec<(usize, &'a Event)> {
     let mut all: Vec<(i64, usize, &Event)> = Vec::new();
     for (input, singles) in pictured.singles.iter().enumerate() {
         let some = singles.slowest.iter().filter(|event| style.filter.event(event));

@@ -39,7 +39,7 @@ const EXAMPLE: &str = "example ";
 const PICTURES: usize = 16;
 
 /// The blame and its reason in a line.
-pub fn title(report: &Report, finding: &Finding) -> String {
+pub(super) fn title(report: &Report, finding: &Finding) -> String {
     let headline = blame_headline(finding);
     let table = NameTable::of(&report.recording);
     match device(report, finding) {
@@ -57,7 +57,11 @@ fn device<'a>(report: &'a Report, finding: &Finding) -> Option<&'a str> {
 }
 
 /// The first finding in full.
-pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn verdict(
+    report: &Report,
+    findings: &[&Finding],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let Some(first) = findings.first() else {
         return writeln!(
             out,
@@ -143,7 +147,7 @@ impl ToDo {
 
 /// The other findings in a line each, in three classes; the last is folded, beside a timeline of
 /// incidents the second as well.
-pub fn others(
+pub(super) fn others(
     report: &Report,
     findings: &[&Finding],
     has_incidents: bool,
@@ -177,7 +181,8 @@ pub fn others(
             };
             writeln!(
                 out,
-                "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td class=\"t\">{what}</tr>",
+                "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td \
+                 class=\"t\">{what}</tr>",
                 text(finding.verdict.name()),
                 text(device(report, finding).unwrap_or("")),
                 share(finding.confidence()),
@@ -189,7 +194,11 @@ pub fn others(
 }
 
 /// The numbers behind the findings.
-pub fn evidence(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn evidence(
+    report: &Report,
+    findings: &[&Finding],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let standing = findings.iter().filter(|finding| finding.explained_by.is_none());
     let some: Vec<&&Finding> = standing.take(AT_LENGTH).collect();
     if some.is_empty() {
@@ -239,7 +248,7 @@ fn jump(finding: &Finding) -> String {
 }
 
 /// The picture of the first verdict, if it has one: steps of revolutions, or a queue.
-pub fn pattern(
+pub(super) fn pattern(
     report: &Report,
     findings: &[&Finding],
     style: &Style,
@@ -259,7 +268,7 @@ pub fn pattern(
 }
 
 /// A heat map for each device: still without scripts, live with them.
-pub fn pictures(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn pictures(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
     let Pictured { report, style, .. } = pictured;
     let (mut drawn, left_out) = figures(report, style);
     if drawn.is_empty() {
@@ -306,7 +315,7 @@ pub fn pictures(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A row for each device, operation and stage.
-pub fn histograms(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn histograms(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
     let Pictured { report, style, .. } = pictured;
     let recording = &report.recording;
     let mut rows = Vec::new();
@@ -352,7 +361,7 @@ pub fn histograms(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The slowest single I/Os: a scatter with scripts, a table always.
-pub fn slowest(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn slowest(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
     let some = slowest_events(pictured, &pictured.style, ROWS);
     if some.is_empty() {
         return Ok(());
@@ -396,7 +405,7 @@ pub fn slowest(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
 type Key = fn(&SingleIos) -> &Waiters;
 
 /// Who waited: processes, control groups and files by time waited.
-pub fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
     let Pictured { report, style, singles } = pictured;
     let keys: [(&str, Key); 3] = [
         ("process", |of| &of.processes),
@@ -457,7 +466,7 @@ pub fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The inputs, and what is missing.
-pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "<h2 id=\"inputs\">Inputs</h2><div class=\"scroll\"><table><tr><th>input<th>format\
@@ -515,7 +524,7 @@ pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 const NAMED: usize = 4;
 
 /// The commands that show the same numbers; of a watch, those that watch the same again.
-pub fn reproduce(
+pub(super) fn reproduce(
     report: &Report,
     findings: &[&Finding],
     style: &Style,

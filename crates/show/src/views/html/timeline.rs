@@ -24,7 +24,7 @@ const GAP: f64 = 6.0;
 const NARROWEST: f64 = 3.0;
 
 /// Writes the section, if there are any.
-pub fn section(timeline: &Timeline, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn section(timeline: &Timeline, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let rows = &timeline.rows;
     let Some(window) = timeline.window() else { return Ok(()) };
     let title = several(rows.len() as u64, "incident");
@@ -64,7 +64,8 @@ fn bars(
     let height = ROW * (devices.len() as f64 + 1.0);
     writeln!(
         out,
-        "<div class=\"scroll\"><figure class=\"bars\"><svg viewBox=\"0 0 {} {height}\" role=\"img\" \
+        "<div class=\"scroll\"><figure class=\"bars\"><svg viewBox=\"0 0 {} {height}\" \
+         role=\"img\" \
          aria-label=\"{}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">",
         LEFT + WIDE,
         text(&timeline.words(style)),
@@ -89,7 +90,8 @@ fn bars(
             let ends = if row.ongoing || row.until_ns > to { " going" } else { "" };
             writeln!(
                 out,
-                "<rect class=\"bar{ends}\" x=\"{left:.1}\" y=\"{:.0}\" width=\"{:.1}\" height=\"{:.0}\" \
+                "<rect class=\"bar{ends}\" x=\"{left:.1}\" y=\"{:.0}\" width=\"{:.1}\" \
+                 height=\"{:.0}\" \
                  fill=\"{}\"><title>{}</title></rect>",
                 y + 4.0,
                 right - left,

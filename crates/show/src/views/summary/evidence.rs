@@ -12,7 +12,12 @@ use crate::words::{bound, count, quantity};
 const WIDE: usize = 100;
 
 /// Draws at most `most` numbers; their origin is next to them if there is space, else below.
-pub fn write(canvas: &mut Canvas, finding: &Finding, most: usize, full: bool) -> io::Result<()> {
+pub(super) fn write(
+    canvas: &mut Canvas,
+    finding: &Finding,
+    most: usize,
+    full: bool,
+) -> io::Result<()> {
     let some = chosen(&finding.evidence, most);
     if some.is_empty() {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::paint::{Align, Canvas, Cell, Columns, TextStyle, Tone};
 use crate::words::share;
 
 /// Draws the ledger: each step, its reason, what it compared, its weight, the confidence after it.
-pub fn write(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
+pub(super) fn write(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
     let belief = finding.belief();
     if belief.entries().is_empty() {
         return Ok(());

@@ -19,7 +19,7 @@ use crate::words::{
 };
 
 /// Lines of a verdict: what a terminal of 24 rows shows above its prompt.
-pub const LINES: usize = 20;
+pub(super) const LINES: usize = 20;
 /// Columns of the labels.
 const LABEL: usize = 12;
 /// Numbers that decide, next steps and other findings that are shown.
@@ -48,7 +48,7 @@ struct Block {
 ///
 /// # Errors
 /// If the writer fails.
-pub fn write(canvas: &mut Canvas, report: &Report, findings: &[&Finding]) -> io::Result<()> {
+pub(super) fn write(canvas: &mut Canvas, report: &Report, findings: &[&Finding]) -> io::Result<()> {
     let Some((first, others)) = findings.split_first() else { return Ok(()) };
     if canvas.width() < TWO_COLUMNS {
         let lines = column(canvas, report, first, others);
@@ -236,7 +236,7 @@ fn forecast(canvas: &Canvas, finding: &Finding) -> Block {
 }
 
 /// Latency now and after the cure, in one clause.
-pub fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
+pub(super) fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
     let message = |ns: i64| duration(ns as f64);
     let arrow = if unicode { "→" } else { "->" };
     let after = match forecast.range {

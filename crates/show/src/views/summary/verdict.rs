@@ -12,7 +12,7 @@ use crate::words::{
 
 /// How much room a finding gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Rank {
+pub(super) enum Rank {
     /// The likeliest: all of it.
     First,
     /// One of the next: what it takes to weigh it against the first.
@@ -27,7 +27,7 @@ const ROOMY: usize = 60;
 const EVIDENCE: (usize, usize) = (10, 3);
 
 /// Draws a finding.
-pub fn write(
+pub(super) fn write(
     canvas: &mut Canvas,
     report: &Report,
     finding: &Finding,
@@ -90,7 +90,7 @@ fn seen(canvas: &mut Canvas, finding: &Finding, full: bool) -> io::Result<()> {
 }
 
 /// The device and the part of its load a finding is about.
-pub fn about(report: &Report, finding: &Finding) -> String {
+pub(super) fn about(report: &Report, finding: &Finding) -> String {
     let devices = report.recording.devices();
     let device = finding.subject.device.and_then(|id| devices.get(id.index()));
     let mut parts: Vec<&str> = device.map(|device| device.name.as_str()).into_iter().collect();
@@ -193,7 +193,7 @@ fn sureness_line(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
 }
 
 /// Whether a verdict names a cause: only then is there anything to explain.
-pub fn accuses(finding: &Finding) -> bool {
+pub(super) fn accuses(finding: &Finding) -> bool {
     !finding.verdict.accuses_nobody()
 }
 

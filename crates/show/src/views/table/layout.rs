@@ -18,7 +18,7 @@ const NAMES_PARTS: usize = 2;
 
 /// The positions of the columns.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     name: usize,
     /// Place in [`COLUMNS`] and width.
     columns: Vec<(usize, usize)>,
@@ -27,7 +27,7 @@ pub struct Layout {
 
 impl Layout {
     /// The columns that are known and fit.
-    pub fn fit(rows: &[&Row], width: usize) -> Layout {
+    pub(super) fn fit(rows: &[&Row], width: usize) -> Layout {
         let longest = rows.iter().map(|row| row.name().chars().count()).max().unwrap_or(0);
         let several = rows.iter().any(|row| row.name().contains(", "));
         let parts = if several { NAMES_PARTS } else { NAME_PARTS };
@@ -55,22 +55,22 @@ impl Layout {
     }
 
     /// How many columns are drawn.
-    pub fn drawn(&self) -> usize {
+    pub(super) fn drawn(&self) -> usize {
         self.columns.len()
     }
 
     /// How many are left out because they have no values.
-    pub fn unknown(&self) -> usize {
+    pub(super) fn unknown(&self) -> usize {
         self.unknown
     }
 
     /// Whether a column is drawn.
-    pub fn draws(&self, name: &str) -> bool {
+    pub(super) fn draws(&self, name: &str) -> bool {
         self.columns.iter().any(|(place, _)| COLUMNS[*place].0 == name)
     }
 
     /// The line of headings.
-    pub fn heading(&self) -> Line {
+    pub(super) fn heading(&self) -> Line {
         let ink = TextStyle::strong(Tone::Plain);
         let mut line = Line::new().with("Device", ink);
         let mut end = self.name;
@@ -84,7 +84,7 @@ impl Layout {
     }
 
     /// The line of a row.
-    pub fn row(&self, row: &Row) -> Line {
+    pub(super) fn row(&self, row: &Row) -> Line {
         let plain = if row.few { Tone::Faint } else { Tone::Plain };
         let name = if row.few { Tone::Faint } else { Tone::Accent };
         let mut line = Line::new().with(&shortened(&row.name(), self.name), name);

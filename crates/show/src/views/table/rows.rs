@@ -14,7 +14,7 @@ use crate::words::duration;
 
 /// The columns in the order they are drawn, each with its rank: the canvas's width is given to
 /// the lowest ranks first, percentiles and stages before what every other tool shows.
-pub const COLUMNS: [(&str, u8); 32] = [
+pub(super) const COLUMNS: [(&str, u8); 32] = [
     ("p50", 1),
     ("p99", 2),
     ("Q2D", 3),
@@ -54,7 +54,7 @@ pub const COLUMNS: [(&str, u8); 32] = [
 const FEW: f64 = 30.0;
 
 /// An interval, or a listing: rows under one title.
-pub struct Stretch {
+pub(super) struct Stretch {
     /// Where and when.
     pub title: String,
     /// A row per device.
@@ -62,7 +62,7 @@ pub struct Stretch {
 }
 
 /// A device in an interval.
-pub struct Row {
+pub(super) struct Row {
     device: String,
     /// Whether it did nothing.
     pub idle: bool,
@@ -75,23 +75,23 @@ pub struct Row {
 
 impl Row {
     /// The device's name, marked if its row is not a sample of the present.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("{}{}", self.device, if self.since_boot { "*" } else { "" })
     }
 
     /// The device's name alone.
-    pub fn device(&self) -> &str {
+    pub(super) fn device(&self) -> &str {
         &self.device
     }
 
     /// The value of a column, by its place in [`COLUMNS`].
-    pub fn cell(&self, column: usize) -> Option<f64> {
+    pub(super) fn cell(&self, column: usize) -> Option<f64> {
         self.cells.get(column).copied().flatten()
     }
 
     /// A row with a value in each column.
     #[cfg(test)]
-    pub fn full(device: &str) -> Row {
+    pub(super) fn full(device: &str) -> Row {
         let cells = vec![Some(12.5); COLUMNS.len()];
         Row { device: device.to_string(), idle: false, few: false, since_boot: false, cells }
     }
@@ -115,7 +115,7 @@ impl Row {
 }
 
 /// All intervals of a report, in the order they were read.
-pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
+pub(super) fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
     let recording = &report.recording;
     // Folded once: a trace has millions of events, and every row asks.
     let fold = |listing| distributions(listing, &style.filter, &Edges::standard());
