@@ -223,8 +223,7 @@ pub(crate) fn named(
         return Err(HintedError::error(
             "the capture does not contain the field for `--by` of each I/O",
             "`iowhy record --cgroups` records the control group of each I/O, `--files` its file, \
-             `--places` \
-             its CPU and queue",
+             `--places` its CPU and queue",
         ));
     }
     let incomplete = failed > 0 || recording.is_incomplete();

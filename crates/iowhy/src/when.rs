@@ -17,8 +17,8 @@ use crate::messages::HintedError;
 
 /// The accepted forms, for hints.
 pub(crate) const FORMS: &str = "write `03:12`, `yesterday 03:12`, `monday 15:00`, `-2h`, \
-                                `2026-11-22 \
-                         03:12` (local time), `2026-11-22T03:12:07Z` or `@1763780000`";
+                                `2026-11-22 03:12` (local time), `2026-11-22T03:12:07Z` or \
+                                `@1763780000`";
 
 const WEEKDAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Monday),

@@ -144,9 +144,8 @@ fn at_first_meetings(rows: &[Row]) -> Result<String, String> {
     let n = f64::from(count.max(1));
     Ok(format!(
         "First meetings, {count} answers with clauses: log loss {:.3} as stated, {:.3} with what \
-         was \
-         learned from the rest, {:.3} with one factor and one shift for all clauses, learned from \
-         the first meetings of the other collections\n",
+         was learned from the rest, {:.3} with one factor and one shift for all clauses, learned \
+         from the first meetings of the other collections\n",
         stated / n,
         learned / n,
         bent(&met) / n

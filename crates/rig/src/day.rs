@@ -365,8 +365,7 @@ fn table(outcomes: &[Outcome]) -> String {
     let healthy = outcomes.len() - faulty;
     text += &format!(
         "\nOf {faulty} planted incidents {} were found, {} with the expected verdict by `why \
-         --at`; of {healthy} healthy \
-         stretches {} were accused.\n",
+         --at`; of {healthy} healthy stretches {} were accused.\n",
         count(&|one| one.stretch.faulty && one.found()),
         count(&|one| one.stretch.faulty && one.found() && one.right()),
         count(&|one| !one.stretch.faulty && one.accused),

@@ -269,10 +269,8 @@ pub(crate) const FINDING: &[Field<Finding>] = &[
     field(
         "blame",
         "`disk`, `path` (cable, link, port or adapter), `disk-or-path`, `workload`, `limit`, \
-         `configuration`, \
-         `above` (software above the block layer), `below` (disk, path or the load on them), \
-         `report`, `healthy` or \
-         `insufficient`",
+         `configuration`, `above` (software above the block layer), `below` (disk, path or the \
+         load on them), `report`, `healthy` or `insufficient`",
         |_, of| of.blames().name().into(),
     ),
     field("device", "the device, or `null` if it is about the whole input", |recording, of| {

@@ -72,8 +72,8 @@ fn maps(disks: &Disks, verdicts: &Verdicts, excess: &[Row], out: &mut dyn Write)
     writeln!(
         out,
         "<p>How many times slower than the median disk of the model at the same load, before \
-         shared effects are subtracted. \
-         Where nothing is drawn there was too little I/O or no peer at that load.</p>"
+         shared effects are subtracted. Where nothing is drawn there was too little I/O or no peer \
+         at that load.</p>"
     )?;
     let mut hosts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, disk) in disks.disks.iter().enumerate() {

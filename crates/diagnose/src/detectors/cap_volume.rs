@@ -104,8 +104,7 @@ const WAITING: f64 = 1.5;
 /// may be what ends there (a choice): a limit is reached only while a request waits.
 const NOTHING_WAITS: f64 = 0.1;
 const PACED: &str = "nothing is in flight for part of the time at that rate: a program may limit \
-                     itself \
-                     to it";
+                     itself to it";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));

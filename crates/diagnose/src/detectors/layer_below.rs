@@ -188,8 +188,7 @@ fn worth(confidence: f64, mut finding: Finding, what: &str) -> Finding {
     ]);
     finding.next_step = lines(&[
         "`iowhy why --for 60s`, `iostat -x 1` meanwhile: a long queue is load, a short one a disk \
-         or \
-         path that is slow",
+         or path that is slow",
         IN_THE_LOG,
     ]);
     finding

@@ -63,12 +63,10 @@ pub(super) const DETECTOR: Detector = Detector {
 
 /// Why background work is not the first thing to show where members fail.
 const FAILING: &str = "members of arrays count errors: background work runs into such a fault, and \
-                       retries make it \
-     slow";
+                       retries make it slow";
 
 const TOO_SLOW_TO_MATTER: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for \
-                                  a member that is \
-                      slow or fails, or for other I/O";
+                                  a member that is slow or fails, or for other I/O";
 const SHARED_FAULT: &str =
     "several members fail together: background work suffers from that fault too";
 const LOGGED: &str = "the log of the same input reports errors of a disk or its path, for which \
@@ -223,8 +221,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let array = if name.is_empty() { "an array" } else { &name };
             finding.sentence = format!(
                 "{array} runs background work ({reported}): it reads or writes all of its members, \
-                 in \
-                 competition with the I/O of programs",
+                 in competition with the I/O of programs",
             );
             finding.assume(STATED, "reported by the array");
             let members = members(analysis, host, about);
@@ -265,8 +262,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                     .map_or(String::new(), |done| format!(", {} done", phrase::percent(done)));
                 finding.sentence = format!(
                     "{array} is degraded: {} missing, and background work ({reported}{done}) reads \
-                     or \
-                     writes the others, in competition with the I/O of programs",
+                     or writes the others, in competition with the I/O of programs",
                     phrase::count(missing, "member(s)")
                 );
                 finding.next_step = lines(&[

@@ -166,8 +166,8 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
     finding.refuted_by = lines(&[
         "the device is as slow at single writes when nothing else writes: `iowhy probe`",
         "`grep -E 'nr_(dirty|writeback)' /proc/vmstat`: far below `nr_dirty_threshold`, and \
-         neither \
-         the control group nor the device (`/sys/class/bdi/*/max_ratio`) has a limit of its own",
+         neither the control group nor the device (`/sys/class/bdi/*/max_ratio`) has a limit of \
+         its own",
     ]);
     let disk = name.map_or(String::new(), |name| format!(" -d {name}"));
     finding.next_step = lines(&[

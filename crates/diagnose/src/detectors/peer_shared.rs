@@ -160,8 +160,8 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
     finding.subject.devices = devices;
     finding.sentence = format!(
         "{} completes nothing while {} requests wait, and {} {} at the same time: suspect what \
-         they \
-         share (adapter, storage network, host of a virtual machine, a limit) before any of them",
+         they share (adapter, storage network, host of a virtual machine, a limit) before any of \
+         them",
         phrase::disk(&first.disk),
         phrase::digits(waiting),
         phrase::list(&names),
@@ -186,8 +186,7 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
     finding.next_step = lines(&[
         "`dmesg --ctime | tail -50`: timeouts and resets, and of which adapter?",
         "`lsblk -o NAME,HCTL,TRAN`, `lsscsi -t`: what do they share? For a virtual machine, ask \
-         for \
-         the latency and the limits that its host sees",
+         for the latency and the limits that its host sees",
     ]);
     Some(finding)
 }

@@ -97,8 +97,7 @@ pub(crate) fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Find
         let functions = functions(analysis, host);
         finding.sentence = format!(
             "{} hang, all of them within {module} ({}), for a lock or a resource of its own: no \
-             disk \
-             reports an error, and none is shown to be slow",
+             disk reports an error, and none is shown to be slow",
             phrase::count(tasks, "task(s)"),
             phrase::list(&functions)
         );
@@ -110,8 +109,7 @@ pub(crate) fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Find
         ]);
         finding.next_step = vec![
             "all stacks at once (`echo w > /proc/sysrq-trigger`, then `dmesg`): one task holds \
-             what \
-             the others wait for, and its stack shows the reason"
+             what the others wait for, and its stack shows the reason"
                 .to_string(),
             format!("look for known faults of {module} in this kernel; try a newer one"),
         ];
@@ -156,8 +154,7 @@ pub(crate) fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Optio
     };
     finding.sentence = format!(
         "{} hung for minutes in a wait for I/O ({}{of}), which the storage below does not \
-         complete: a \
-         disk, its path, the host of a guest, or a very long queue to one of them",
+         complete: a disk, its path, the host of a guest, or a very long queue to one of them",
         phrase::count(tasks, "task(s)"),
         phrase::list(&functions)
     );
@@ -165,8 +162,7 @@ pub(crate) fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Optio
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
         "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel lost \
-         a \
-         wake-up",
+         a wake-up",
     ]);
     finding.next_step = lines(&[
         "`iostat -x 1`: which device has requests in flight and completes none, or few?",

@@ -41,8 +41,7 @@ pub(crate) fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observa
     let evidence = analysis.stated(&reading).bytes_per_s(&what, value);
     let would_mean = format!(
         "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a \
-         limit \
-         is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",
+         limit is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",
         phrase::digits(number("b"))
     );
     Some(Observation::of(evidence, would_mean).may_be(Verdict::LoadSaturated))

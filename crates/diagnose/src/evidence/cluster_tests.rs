@@ -48,8 +48,7 @@ pub(crate) fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = new_finding(verdict, Some(objects.device), vec![place]);
         finding.sentence = format!(
             "the test keeps {} objects in flight and the cluster completes one every {}: each \
-             takes \
-             {} because it waits for the others",
+             takes {} because it waits for the others",
             phrase::digits(at_once),
             phrase::ms(apart_s * 1e3),
             phrase::ms(mean_s * 1e3)
@@ -64,8 +63,7 @@ pub(crate) fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.refuted_by = lines(&["the same test with `-t 1` is just as slow"]);
         finding.next_step = lines(&[
             "`rados bench ... -t 1`: the latency of one object alone; compare the throughput of \
-             this \
-             test, not its latency, with the disks and the network of the cluster",
+             this test, not its latency, with the disks and the network of the cluster",
             "`ceph osd perf`, `iostat -x 1` on its hosts: which of disks, journals and network is \
              full?",
         ]);

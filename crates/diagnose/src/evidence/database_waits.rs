@@ -47,8 +47,7 @@ const LOCKS: Inside = Inside {
     ],
     next: [
         "which session blocks the others, and what does it do: `sys.dm_exec_requests`, \
-         `v$session`, \
-         pg_blocking_pids(), db.currentOp()",
+         `v$session`, pg_blocking_pids(), db.currentOp()",
         "shorten its transaction; spread inserts that meet in one page or index block",
     ],
 };

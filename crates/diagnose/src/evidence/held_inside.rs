@@ -81,8 +81,7 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
     finding.next_step = lines(&[
         "`cat /sys/block/*/inflight`: requests in flight of the array, and of each member",
         "`cat /proc/mdstat`, `dmesg | grep -iE 'hung|blocked for|md/raid'`: a reshape, a check or \
-         a \
-         lost wake-up",
+         a lost wake-up",
         "`for p in $(ps -eo pid,stat | awk '$2 ~ /D/ {print $1}'); do cat /proc/$p/stack; done`: \
          where the tasks hang; then another kernel version",
     ]);

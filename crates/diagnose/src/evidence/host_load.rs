@@ -196,8 +196,7 @@ pub(crate) fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "the stacks of these tasks show one lock and its holder on a CPU: then it is the \
-             kernel \
-             or a program",
+             kernel or a program",
         ]);
         finding.next_step = lines(&[
             "`echo w > /proc/sysrq-trigger; dmesg`: in which functions do they sleep?",

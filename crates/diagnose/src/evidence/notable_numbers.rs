@@ -151,8 +151,7 @@ const OF_MACHINE: [NotableNumber; 40] = [
     seconds(key::FLUSH_ROUND, 1.0, "longest time in which a program wrote and flushed its changes")
         .means(
             "many writes and a flush: the storage does not keep up with them, or with other I/O; \
-             the \
-             program may also have waited for a CPU or for its own locks",
+             the program may also have waited for a CPU or for its own locks",
         ),
     seconds(key::FLUSH_SLOWEST_AT_LEAST, 0.1, "slowest flush logged by a program, at least")
         .means(NO_FLUSH),
@@ -270,8 +269,7 @@ pub(crate) fn of_machine() -> impl Iterator<Item = NotableNumber> {
 }
 
 const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest \
-                         /dev/DISK`: a test that \
-                         ends in a read failure proves a bad surface";
+                         /dev/DISK`: a test that ends in a read failure proves a bad surface";
 const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy whose counters \
      still increase has a bad cable, connector or backplane slot";
 

@@ -190,8 +190,7 @@ fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64
         }
         _ if iowait && !lists_disks => {
             "tasks wait for I/O, and the input lists no disk: `iostat -x 1` shows whose, a disk's \
-             or \
-             a server's; Linux 6.1.39 to 6.14 counts idle io_uring waits as well"
+             or a server's; Linux 6.1.39 to 6.14 counts idle io_uring waits as well"
         }
         _ if iowait && !worked => {
             "tasks wait for I/O that no listed disk performs: it is on another disk or a server, \

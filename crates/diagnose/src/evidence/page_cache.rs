@@ -203,8 +203,7 @@ fn read_back(
     finding.sentence = format!(
         "the {} read from {name} are the rate of the page cache, not of a disk: the same test had \
          just written the file, and nothing emptied the cache in between; the {} written are \
-         partly \
-         memory too, since no flush was counted",
+         partly memory too, since no flush was counted",
         phrase::rate(read),
         phrase::rate(written)
     );

@@ -49,8 +49,7 @@ pub(crate) const LOGGED: [Signal; 21] = [
     ),
     controller(&[PathEvent::Unsent], 2.0).what(
         "command(s) that never reached the drive (libata: internal error), in the kernel's log: \
-         the \
-         controller, its driver or the IOMMU",
+         the controller, its driver or the IOMMU",
     ),
     path(MessageKind::Link, &[PathEvent::NoDevice], SEEN_ONCE)
         .again(WAS_RESET)

@@ -360,8 +360,7 @@ const FITS: f64 = 32.0;
 /// What that is worth: the layer is not known.
 const IN_SUBMISSION: f64 = 0.66;
 const MAY_BE_FULL: &str = "with so many in flight, a full queue of the block device \
-                           (`nr_requests`) \
-                           makes submission wait as well";
+                           (`nr_requests`) makes submission wait as well";
 
 /// A run whose threads wait while they submit: an asynchronous request that is none.
 struct Held {
@@ -567,11 +566,7 @@ pub(crate) fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<F
             finding.evidence = vec![
                 printed.of("throughput, reads and writes", rate, unit),
                 computed.of(
-                    &format!(
-                        "nearest known limit \
-                                      ({})",
-                        tier.known_from
-                    ),
+                    &format!("nearest known limit ({})", tier.known_from),
                     tier.value,
                     unit,
                 ),

@@ -9,8 +9,7 @@ use crate::facts::kernel_log::LogLine;
 /// Why a disk that disappeared does not prove a faulty cable (a doubt for all verdicts on the
 /// path).
 pub(crate) const UNKNOWN: &str = "no line shows how the disk is attached: its target, the network \
-                                  or the \
-                           host adapter may have failed";
+                                  or the host adapter may have failed";
 
 /// Kinds of what the SCSI and block layers say of any disk, however it is attached.
 const OF_ANY_DISK: [MessageKind; 3] =

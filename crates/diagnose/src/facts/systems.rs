@@ -47,8 +47,7 @@ impl System {
         match self {
             System::Aix => {
                 "add `iostat -DRTl 10 3`, `errpt -a | head -200`, `lspath` and `lsattr -El DISK` \
-                 of \
-                 that machine"
+                 of that machine"
             }
             System::FreeBsd => {
                 "add `gstat -b`, `camcontrol devlist -v`, `smartctl -x /dev/DISK` and the messages \

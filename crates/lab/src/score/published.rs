@@ -395,9 +395,8 @@ fn left_out(cases: &[PublishedCase]) -> String {
     let mut out = String::from(
         "## How often answers are right, leaving each capture out in turn\n\n\
          | input | answers | right | estimate (r + 1) / (n + 2) | with one left out | mean \
-         confidence | squared error | \
-         with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | \
-         --- |\n",
+         confidence | squared error | with the estimate of the others instead |\n| --- | --- | --- \
+         | --- | --- | --- | --- | --- |\n",
     );
     let message: Vec<(char, f64, bool)> =
         cases.iter().filter_map(|case| case.reported().aloud()).collect();
@@ -443,8 +442,8 @@ fn notes(pasted: &[PublishedCase], kept: &[PublishedCase]) -> String {
     }
     format!(
         "Of the {} unread, {} are read in the layout of their tool in the tables above: here the \
-         collector \
-         noted only their values (`biosnoop lat_ms: 1.60 16.98 10.31`), which no tool prints.\n\n",
+         collector noted only their values (`biosnoop lat_ms: 1.60 16.98 10.31`), which no tool \
+         prints.\n\n",
         unread.len(),
         unread.iter().filter(read).count()
     )

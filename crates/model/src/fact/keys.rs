@@ -115,8 +115,7 @@ keys {
     COUNTERS_SINCE "counters.since" Text "start of the counters of a listing, if not the present";
     CPUS_STUCK "cpus.stuck" Count "times a CPU ran one task for 20 s or longer (soft lockup)";
     DATABASE_LATCH_WAIT "database.latch_wait" ProcessTime "longest wait of a database's thread for \
-                                                           a \
-                                                          lock inside it";
+                                                           a lock inside it";
     DATABASE_WAIT_TIME "database.wait_time" Seconds "time that sessions of a database waited or \
                                                      computed, idle waits left out";
     DATABASE_WAITS "database.waits" Count "waits, or sampled sessions, that a database counted";
@@ -152,8 +151,7 @@ keys {
     DEVICE_TRANSPORT "device.transport" Text "bus of the device";
     DEVICE_UNNAMED "device.unnamed" Flag "whether the drive is unnamed in the listing";
     DISKS_STUCK "disks.stuck" Count "intervals in which CPUs waited for I/O and nothing was read \
-                                     or \
-                                     written";
+                                     or written";
     DM_NAME "dm.name" Text "name in the device mapper";
     DM_UUID "dm.uuid" Text "UUID in the device mapper";
     DRBD_CONNECTION "drbd.connection" Text "connection of a replicated volume to its peer";
@@ -185,8 +183,7 @@ keys {
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput divided by rate times size, in the \
                                                     rows of a device";
     JVM_GC_SHARE "jvm.gc_share" Percent "largest share of a span that a Java program spent in \
-                                         garbage \
-                                        collection";
+                                         garbage collection";
     JVM_GC_TIME "jvm.gc_time" Seconds "time that a Java program reports it spent in garbage \
                                        collection";
     KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
@@ -344,13 +341,11 @@ keys {
     TASKS_HUNG_IN_RECLAIM "tasks.hung_in_reclaim" Count "tasks that hung during memory reclaim";
     TASKS_KSWAPD "tasks.kswapd" Percent "maximum CPU share of memory reclaim";
     TASKS_OUT_OF_MEMORY "tasks.out_of_memory" Count "processes that the kernel ended because \
-                                                     memory \
-                                                     ran out";
+                                                     memory ran out";
     TASKS_RETRY_MEMORY "tasks.retry_memory" Count "allocations that a file system tried a hundred \
                                                    times";
     TASKS_STALLED_FOR_MEMORY "tasks.stalled_for_memory" Count "allocations that took ten seconds \
-         and \
-                                                               more";
+         and more";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests in flight at the end of the capture";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
     TRACE_THRESHOLD "trace.threshold" Microseconds "latency threshold for listing an operation";
@@ -373,8 +368,7 @@ families {
     CPU_MAX "cpu.*.max" Percent "maximum share of CPU time";
     CPU_MEAN "cpu.*.mean" Percent "mean share of CPU time";
     DATABASE_WAIT_SHARE "database.wait_share.*" ProcessShare "share of a database's waiting by \
-         what \
-                                                              it waits for, and its largest event";
+         what it waits for, and its largest event";
     DISK_READ "disk.read.*" BytesPerSecond "read throughput of a disk whose requests are unknown, \
                                             mean or maximum";
     DISK_WRITTEN "disk.written.*" BytesPerSecond "write throughput of a disk whose requests are \
@@ -396,8 +390,7 @@ families {
     KERNEL_LOG_BY_WORDS "kernel.log_by_words.*" Message "kernel message of unknown kind, \
                                                          classified by its words";
     KERNEL_LOG_BY_WORDS_COUNT "kernel.log_by_words.*.count" Count "kernel messages of unknown \
-                                                                   kind, classified by their \
-                                                                   words";
+                                                                   kind, classified by their words";
     MEMBER_ERRORS "member.errors.*" Count "errors of a member counted by an array or controller";
     MEMBER_EVENTS "member.events.*" Count "events of one class reported by a pool for a member";
     PAGING "paging.*" PerSecond "rate of a kind of paging, mean or maximum";
@@ -426,15 +419,13 @@ families {
     SMART_RAW "smart.raw.*" Count "raw value of a SMART attribute";
     SMART_SATA_PHY "smart.sataphy.*" Count "counter of the SATA link";
     SMART_SLOW "smart.slow.*" Count "commands that the drive counted as slow, by the limit at \
-                                     which \
-                                     their bucket begins";
+                                     which their bucket begins";
     SMART_SLOWEST "smart.slowest.*" Nanoseconds "longest latency that the drive measured itself: \
                                                  of a read, a write or a trim";
     SWAP_IN_USE "swap.in_use.*" Kib "swap in use, mean or maximum";
     TASKS_BLOCKED_BY "tasks.blocked_by.*" Count "tasks in uninterruptible sleep, by name";
     TASKS_HUNG_IN "tasks.hung_in.*" Count "tasks that hung, by the function in their stack that \
-                                           shows \
-                                           why";
+                                           shows why";
     TASKS_HUNG_ON "tasks.hung_on.*" Count "workers of the kernel that hung, by the device they \
                                            serve";
     TASKS_HUNG_WITHIN "tasks.hung_within.*" Count "tasks that hung in a kernel module, for nothing \
@@ -466,7 +457,6 @@ families {
     WRITEBACK_LONGEST "writeback.longest.*" Nanoseconds "longest pause of a program by dirty \
                                                          throttling";
     WRITEBACK_PAUSED "writeback.paused.*" ProcessTime "time for which the kernel paused a program \
-                                                       for its \
-                                                       dirty pages";
+                                                       for its dirty pages";
 }
 }

@@ -67,14 +67,8 @@ static LABELS: Labels = Labels {
         .like(&["finish: 0:12:40 speed: 12,115 (11,980) K/sec"]),
     ],
     own: &[
-        "^GIT-hash:",
-        "^srcversion:",
-        "^SVN \
-                                          Revision:",
-        "^act_log:",
-        "^resync:",
-        "^{:u}: \
-                                               cs:Unconfigured",
+        "^GIT-hash:", "^srcversion:", "^SVN Revision:", "^act_log:", "^resync:",
+        "^{:u}: cs:Unconfigured",
     ],
     ..Labels::NEW
 };

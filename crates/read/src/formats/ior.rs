@@ -74,10 +74,7 @@ static LABELS: Labels = Labels {
             ]),
         perhaps("^{read|write} {:word}", |_, report, _| {
             if report.part == ACCESS {
-                report.fails(
-                    "the row does not match the \
-                                                     heading",
-                )
+                report.fails("the row does not match the heading")
             } else {
                 None
             }
@@ -94,47 +91,13 @@ static LABELS: Labels = Labels {
         }),
     ],
     ignored: &[
-        "Began",
-        "Command line \
-                  used",
-        "Machine",
-        "TestID",
-        "StartTime",
-        "Path",
-        "FS",
-        "Options",
-        "api",
-        "apiVersion",
-        "test \
-         filename",
-        "access",
-        "type",
-        "segments",
-        "ordering in a \
-                                                   file",
-        "ordering inter file",
-        "task offset",
-        "nodes",
-        "clients per node",
-        "memoryBuffer",
-        "dataAccess",
-        "GPUDirect",
-        "repetitions",
-        "xfersize",
-        "blocksize",
-        "aggregate filesize",
-        "verbose",
-        "Results",
-        "Participating tasks",
-        "Max Write",
-        "Max Read",
-        "Finished",
-        "Summary of all tests",
-        "Using Time Stamp",
-        "Start time skew across all tasks",
-        "Commencing write performance test",
-        "Commencing read performance test",
-        "Summary",
+        "Began", "Command line used", "Machine", "TestID", "StartTime", "Path", "FS", "Options",
+        "api", "apiVersion", "test filename", "access", "type", "segments", "ordering in a file",
+        "ordering inter file", "task offset", "nodes", "clients per node", "memoryBuffer",
+        "dataAccess", "GPUDirect", "repetitions", "xfersize", "blocksize", "aggregate filesize",
+        "verbose", "Results", "Participating tasks", "Max Write", "Max Read", "Finished",
+        "Summary of all tests", "Using Time Stamp", "Start time skew across all tasks",
+        "Commencing write performance test", "Commencing read performance test", "Summary",
     ],
     own: &["^------", "^Verifying contents of the file(s) just written."],
     ..Labels::NEW

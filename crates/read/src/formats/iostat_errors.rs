@@ -31,13 +31,9 @@ static LABELS: Labels = Labels {
     may_resume: true,
     lines: &[
         announces("^---- errors ---$", |_, _, _| Some(())).like(&["---- errors ---"]),
-        begins(
-            "^s/w h/w trn tot \
-                device$",
-            |_, _, _| Some(()),
-        )
-        .shaped("h/w")
-        .like(&["s/w h/w trn tot device"]),
+        begins("^s/w h/w trn tot device$", |_, _, _| Some(()))
+            .shaped("h/w")
+            .like(&["s/w h/w trn tot device"]),
         begins(
             "^{disk:word} Soft Errors: {soft:u} Hard Errors: {hard:u} Transport Errors: \
              {transport:u}$",

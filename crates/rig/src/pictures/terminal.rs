@@ -153,8 +153,7 @@ pub(crate) fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', \
-         monospace\" \
-         font-size=\"{FONT}\">\n\
+         monospace\" font-size=\"{FONT}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{}\"/>\n",
         PLAIN[1],
     );
@@ -169,8 +168,7 @@ pub(crate) fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
                 let _ = writeln!(
                     out,
                     "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{:.1}\" \
-                     fill=\"{behind}\" \
-                     shape-rendering=\"crispEdges\"/>",
+                     fill=\"{behind}\" shape-rendering=\"crispEdges\"/>",
                     CELL.1
                 );
             }

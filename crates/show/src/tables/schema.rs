@@ -113,8 +113,7 @@ pub const SCHEMA: &[TableColumn] = {
             "",
             "how they were counted: `traced`, `sampled` or `reported` (by another tool); \
              `estimated`: sum or bucket derived from the middle of a bucket; `average`: the mean \
-             of \
-             an interval (`--averages`)",
+             of an interval (`--averages`)",
         ),
         column(Events, "time", Micros, "", "completion"),
         column(Events, "second", Micros, "", "the same, to the second"),

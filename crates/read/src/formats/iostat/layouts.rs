@@ -23,11 +23,9 @@ const LAYOUTS: [&str; 7] = [
      %util",
     // 12.1.2 and later, without and with flushes.
     "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz d/s d{}/s \
-     drqm/s \
-     %drqm d_await dareq-sz aqu-sz %util",
+     drqm/s %drqm d_await dareq-sz aqu-sz %util",
     "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz d/s d{}/s \
-     drqm/s \
-     %drqm d_await dareq-sz f/s f_await aqu-sz %util",
+     drqm/s %drqm d_await dareq-sz f/s f_await aqu-sz %util",
     // The same without discards (`iostat -x` of some distributions' pages).
     "r/s r{}/s rrqm/s %rrqm r_await rareq-sz w/s w{}/s wrqm/s %wrqm w_await wareq-sz aqu-sz %util",
 ];

@@ -162,8 +162,7 @@ mod tests {
             "{\"__CURSOR\":\"s=1\",\"_TRANSPORT\":\"kernel\",\"_SOURCE_MONOTONIC_TIMESTAMP\":\"12345678\",\
              \"MESSAGE\":\"ata4: hard resetting link\"}\n",
             "{\n\t\"__MONOTONIC_TIMESTAMP\" : \"12345678\",\n\t\"MESSAGE\" : \"ata4: hard \
-             resetting link\",\
-             \n\t\"SYSLOG_IDENTIFIER\" : \"kernel\"\n}\n",
+             resetting link\",\n\t\"SYSLOG_IDENTIFIER\" : \"kernel\"\n}\n",
             "__CURSOR=s=1\n__MONOTONIC_TIMESTAMP=12345678\n_TRANSPORT=kernel\n\
              MESSAGE=ata4: hard resetting link\n\n",
             "Sat 2026-11-21 08:36:47.123456 UTC [s=a;i=1;b=c;m=d;t=e;x=f]\n    \

@@ -65,8 +65,7 @@ fn bars(
     writeln!(
         out,
         "<div class=\"scroll\"><figure class=\"bars\"><svg viewBox=\"0 0 {} {height}\" \
-         role=\"img\" \
-         aria-label=\"{}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">",
+         role=\"img\" aria-label=\"{}\" font-family=\"system-ui, sans-serif\" font-size=\"12\">",
         LEFT + WIDE,
         text(&timeline.words(style)),
     )?;
@@ -91,8 +90,7 @@ fn bars(
             writeln!(
                 out,
                 "<rect class=\"bar{ends}\" x=\"{left:.1}\" y=\"{:.0}\" width=\"{:.1}\" \
-                 height=\"{:.0}\" \
-                 fill=\"{}\"><title>{}</title></rect>",
+                 height=\"{:.0}\" fill=\"{}\"><title>{}</title></rect>",
                 y + 4.0,
                 right - left,
                 ROW - 8.0,
