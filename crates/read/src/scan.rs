@@ -196,8 +196,8 @@ impl Scanner<'_> {
                         self.rows.end(self.input, sink);
                         self.begin(begins, line, sink)?;
                     }
-                    None => match self.begins_damaged(line)? {
-                        Some(begins) => {
+                    None => match self.begins_otherwise(line)? {
+                        Some((begins, line)) => {
                             self.rows.end(self.input, sink);
                             self.begin(begins, line, sink)?;
                         }
@@ -331,7 +331,10 @@ impl Scanner<'_> {
                     self.close(sink);
                     return Ok(false);
                 }
-                if !self.lost(line, sink)? {
+                if let Some((begins, whole)) = self.begins_broken(line)? {
+                    self.close(sink);
+                    self.begin(begins, whole, sink)?;
+                } else if !self.lost(line, sink)? {
                     self.prose(line, sink);
                 }
             }
@@ -388,6 +391,35 @@ impl Scanner<'_> {
             reader.line(last, &mut sink) == Step::Consumed
         };
         !takes(text) && repaired.iter().any(|text| takes(text))
+    }
+
+    /// The listing that begins at a line that was broken, or at one before damaged ones.
+    fn begins_otherwise(&mut self, line: Line) -> std::io::Result<Option<(ListingStart, Line)>> {
+        if let Some(found) = self.begins_broken(line)? {
+            return Ok(Some(found));
+        }
+        Ok(self.begins_damaged(line)?.map(|begins| (begins, line)))
+    }
+
+    /// The listing that begins at a line with the next one behind it, and both as one.
+    fn begins_broken(&mut self, line: Line) -> std::io::Result<Option<(ListingStart, Line)>> {
+        if self.only.is_some() || self.asked > repair::ASKED {
+            return Ok(None);
+        }
+        let Some((whole, next)) = self.lines.join(line)? else { return Ok(None) };
+        let text = self.lines.text(whole).into_owned();
+        self.asked += text.len();
+        let among = |text: &str| Among::of(Index::built_in(), text);
+        let begins = self.ask(&among, &text)?;
+        // What is quoted was broken before, and a title stands above a heading.
+        let rest = self.lines.text(next).into_owned();
+        let begins = begins.filter(|begins| begins.wrapping.is_none());
+        let begins =
+            if begins.is_some() && self.ask(&among, &rest)?.is_none() { begins } else { None };
+        if begins.is_none() {
+            self.lines.part(next);
+        }
+        Ok(begins.map(|begins| (begins, whole)))
     }
 
     /// The listing that would begin at a line if the lines after it, of which some were read, had

@@ -42,6 +42,7 @@ const BANNER_LINES: usize = 4;
 
 fn sniff(lines: &[&str]) -> Detect {
     let [first, rest @ ..] = lines else { return Detect::No };
+    let first = bare(first);
     if first.trim().starts_with("Results for timespan ")
         || first.contains('|')
             && (columns(first).is_some() || is_percentiles(first) || is_percentile(first))
@@ -56,6 +57,13 @@ fn sniff(lines: &[&str]) -> Detect {
         None if rest.len() < BANNER_LINES => Detect::NeedLine,
         None => Detect::No,
     }
+}
+
+/// A line without the bars around it, which a page draws as a table of its own.
+fn bare(line: &str) -> &str {
+    let text = line.trim();
+    let inside = text.strip_prefix('|').and_then(|text| text.strip_suffix('|'));
+    inside.map_or(line, str::trim)
 }
 
 /// `  %-ile |  Read (ms) | Write (ms) | Total (ms)`.
@@ -107,6 +115,7 @@ struct DiskspdText {
 
 impl Reader for DiskspdText {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let line = bare(line);
         let text = line.trim();
         if text.starts_with("Results for timespan ") {
             self.emit(sink);
@@ -128,7 +137,9 @@ impl Reader for DiskspdText {
             "Write IO" => (self.table, self.in_total) = (Some(1), false),
             "Total IO" => (self.table, self.in_total) = (None, true),
             _ if text.starts_with("%-ile") => self.nines = true,
-            _ if text.starts_with("total:") => return self.total(text),
+            _ if ["total:", "Total:"].iter().any(|begin| text.starts_with(begin)) => {
+                return self.total(text.get("total:".len()..).unwrap_or_default());
+            }
             _ if is_percentile(line) || self.nines && line.contains('|') => {
                 return self.percentile(text);
             }
@@ -148,7 +159,7 @@ impl DiskspdText {
     /// MiB/s, I/O per s. Where the test time was cut off it is their quotient.
     fn total(&mut self, text: &str) -> Step {
         let cells: Vec<&str> =
-            text.trim_start_matches("total:").split('|').map(str::trim).collect();
+            text.trim_start_matches(['|', ' ']).split('|').map(str::trim).collect();
         let ios = cells.get(1).and_then(|cell| integer(cell));
         let rate = cells.get(3).and_then(|cell| decimal(cell)).filter(|rate| *rate > 0.0);
         if let Some((ios, rate)) = ios.zip(rate).filter(|_| self.seconds.is_none()) {

@@ -317,8 +317,12 @@ fn mapped(message: &str) -> Option<&str> {
 /// ping timeout`, `drbd r0 peer: PingAck did not arrive in time.`
 fn server(message: &str) -> Option<&str> {
     let word = |text: &'_ str| text.find([' ', ',']).unwrap_or(text.len());
-    if let Some(rest) = message.strip_prefix("nfs: server ") {
-        return rest.get(..word(rest));
+    if let Some(rest) = message.strip_prefix("nfs: ") {
+        // Who posts a log may have put words in place of `server NAME`.
+        return match rest.strip_prefix("server ") {
+            Some(rest) => rest.get(..word(rest)),
+            None => rest.split_once(" not responding").map(|(name, _)| name),
+        };
     }
     if let Some((_, rest)) = message
         .strip_prefix("Lustre: ")

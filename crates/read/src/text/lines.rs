@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{BufRead, Chain, Read, Result};
+use std::ops::RangeInclusive;
 
 use crate::BlockSize;
 use crate::text::encoding::fill;
@@ -15,6 +16,8 @@ pub const LINE_LIMIT: usize = 1 << 20;
 pub(crate) const NOTE_TEXT: usize = 80;
 /// Bytes taken over at a time: small enough for a core's own cache.
 const BLOCK: usize = 1 << 17;
+/// Bytes of a line that may have been broken where a mail or a page ends.
+const BROKEN_AT: RangeInclusive<usize> = 50..=130;
 /// Most lines, and bytes, that a row of an HTML table may be spread over.
 const ROW_LINES: usize = 200;
 const ROW_BYTES: usize = 1 << 14;
@@ -28,7 +31,7 @@ pub(crate) struct Line {
     pub(crate) cut: bool,
     /// Whether a line end follows it; the last line of an input may have none.
     pub(crate) ended: bool,
-    /// Whether it is a row of an HTML table that was on several lines.
+    /// Whether it is a row of an HTML table that was on several lines, or was broken.
     joined: bool,
     start: usize,
     end: usize,
@@ -98,6 +101,29 @@ impl<'a> Lines<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// The current line with the next one behind it, which is no longer ahead: a mail program or a
+    /// page may have broken it. None if it has not the width for that, or the rest is as long;
+    /// [`Lines::part`] undoes it.
+    pub(crate) fn join(&mut self, line: Line) -> Result<Option<(Line, Line)>> {
+        let is_wide = |line: &Line| BROKEN_AT.contains(&(line.end - line.start));
+        if line.joined || line.cut || !is_wide(&line) || !self.look_ahead(1)? {
+            return Ok(None);
+        }
+        let Some(next) = self.pending.front().copied() else { return Ok(None) };
+        let rest = self.bytes_of(next.start, next.end).trim_ascii();
+        if rest.is_empty() || next.end - next.start >= line.end - line.start {
+            return Ok(None);
+        }
+        self.pending.pop_front();
+        let joined = Line { joined: true, end: next.end, ended: next.ended, ..line };
+        Ok(Some((joined, next)))
+    }
+
+    /// Puts a line back that was joined to the current one.
+    pub(crate) fn part(&mut self, next: Line) {
+        self.pending.push_front(next);
     }
 
     /// The known lines after the current one.

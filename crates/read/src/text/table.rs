@@ -47,6 +47,11 @@ const HEADING_WORDS: usize = 3;
 /// Words that a name may have (dm and LVM names with blanks are rare; sentences are not).
 const NAME_WORDS: usize = 3;
 
+/// `---`, `=====`.
+fn is_rule(word: &str) -> bool {
+    word.len() > 2 && word.bytes().all(|byte| b"-=*_#~".contains(&byte))
+}
+
 impl RowCutter {
     /// A table of `width` values after the name.
     pub(crate) fn new(width: usize, name_first: bool, is_cell: fn(&str) -> bool) -> Self {
@@ -96,6 +101,10 @@ impl RowCutter {
     fn take(&mut self, words: &[&str]) -> (RowState, bool) {
         if self.pending.is_empty() && self.are_column_numbers(words) {
             return (RowState::Other, false);
+        }
+        // A rule between two samples is no name that is continued below.
+        if self.pending.is_empty() && matches!(words, [rule] if is_rule(rule)) {
+            return (RowState::Rows(Vec::new()), false);
         }
         let held = std::mem::take(&mut self.pending);
         let joined: Vec<&str> =

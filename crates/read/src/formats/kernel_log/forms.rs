@@ -294,7 +294,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::MmcHost], &["card never left busy state"]),
     // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c;
     // drivers/nvme/host/fabrics.c
-    row(K::Remote, &[L::Other], &["nfs: server ", " not responding"]),
+    row(K::Remote, &[L::Other], &["nfs: ", " not responding"]),
     // lustre/ptlrpc/import.c (ptlrpc_set_import_discon), of the client.
     row(K::Remote, &[L::Other], &["Lustre: ", ": Connection to ", " was lost; in progress "]),
     row(K::Remote, &[L::Other], &["CIFS: VFS: ", " has not responded in "]),
