@@ -12,6 +12,7 @@ pub(crate) mod busy_threads;
 pub(crate) mod candidates;
 pub(crate) mod cases;
 pub(crate) mod ceilings;
+pub(crate) mod checkpoints;
 pub(crate) mod class_of_runs;
 pub(crate) mod clean_bills;
 pub(crate) mod cluster_reports;

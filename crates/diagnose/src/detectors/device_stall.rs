@@ -102,6 +102,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let still = host_load::stood_still(analysis, DETECTOR.verdict);
     let still = still.into_iter().chain(host_load::all_blocked(analysis, DETECTOR.verdict));
     let overdue = overdue::at_timeouts(analysis, DETECTOR.verdict);
+    let overdue = overdue.into_iter().chain(overdue::overran(analysis, DETECTOR.verdict));
     traced.chain(timed_out(analysis)).chain(still).chain(overdue).collect()
 }
 

@@ -63,6 +63,7 @@ use crate::evidence::arrays;
 use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
+use crate::evidence::checkpoints;
 use crate::evidence::committers;
 use crate::evidence::confidence;
 use crate::evidence::database_waits;
@@ -179,7 +180,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let held = runs::held_in_submission(analysis, DETECTOR.verdict);
     let locks = database_waits::for_locks(analysis, DETECTOR.verdict);
     let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches).chain(inside);
-    let more = more.chain(locks);
+    let more = more.chain(locks).chain(checkpoints::waited(analysis, DETECTOR.verdict));
     let failed = failed_kernel::findings(analysis, DETECTOR.verdict);
     let hung = blocked_tasks::within_a_module(analysis, DETECTOR.verdict);
     let more = more.chain(held).chain(failed).chain(hung);

@@ -198,6 +198,8 @@ const TIMES_LEFT: f64 = 2.0;
 const OF_SWAP: f64 = 0.25;
 const READS: f64 = 1e6;
 const TIMES_WRITES: f64 = 4.0;
+/// A page cache that does not hold the programs and libraries of a small machine, bytes (a choice).
+const TINY: f64 = 64e6;
 /// The share of a CPU that reclaim takes where nothing can be swapped (a choice).
 const RECLAIMS: f64 = 0.05;
 /// What that is worth, and where swap is full.
@@ -259,6 +261,20 @@ fn thrashing(analysis: &Analysis, host: Host) -> Option<Finding> {
             let bound = Bound::Above((TIMES_WRITES * written).max(READS));
             let read = line(&reads, "read from all disks (bi)", Unit::BytesPerSecond, bound);
             (words, vec![available, read], THRASHES)
+        }
+        (None, None, Some(reads), None) => {
+            let cached = number(key::MEMORY_CACHED);
+            let cached = cached.filter(|(bytes, _)| *bytes <= TINY && reads.0 >= *bytes)?;
+            let words = format!(
+                "the page cache has {} left, and as much is read in {}",
+                phrase::bytes(cached.0),
+                phrase::ms(cached.0 / reads.0 * 1e3)
+            );
+            let cache = line(&cached, "page cache and buffers", Unit::Bytes, Bound::Below(TINY));
+            let bound = Bound::Above(cached.0);
+            let what = "read from all disks (bi), per second";
+            let read = line(&reads, what, Unit::BytesPerSecond, bound);
+            (words, vec![cache, read], THRASHES)
         }
         (Some((left, available)), None, None, None) if about.machine(key::SWAP_NONE).is_some() => {
             let reclaims = reclaims?;

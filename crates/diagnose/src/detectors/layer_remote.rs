@@ -124,6 +124,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(cluster_reports::blocked(analysis, DETECTOR.verdict))
         .chain(slow_alone(analysis))
         .chain(ceilings::of_networks(analysis, DETECTOR.verdict))
+        .chain(ceilings::tests_of_networks(analysis, DETECTOR.verdict))
         .chain(cluster_reports::replicas(analysis, DETECTOR.verdict))
         .chain(peers(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))

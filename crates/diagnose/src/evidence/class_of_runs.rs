@@ -5,11 +5,14 @@
 //! was fast, the page cache. If the class is unknown, the class for which that is healthy is
 //! reported, and how slow it would be for the others (docs/METHOD.md, 3 Healthy service times).
 
-use iowhy_model::{DeviceId, Interval, Layer, Medium, Op, Stage};
+use std::collections::BTreeMap;
+
+use iowhy_model::{DeviceId, Interval, Layer, Medium, Observation, Op, Stage, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::evidence::medium_readings::Readings;
+use crate::facts::disk_names;
 use crate::phrase;
 
 /// Maximum bytes of a read whose transfer time is negligible.
@@ -223,14 +226,67 @@ pub(crate) fn reported(analysis: &Analysis, host: Host) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// Shares of the CPUs' time from which on a request is always in flight, and up to which one may
+/// have been missing; and the share of all requests that one disk completes (choices).
+const ALL_WAIT: f64 = 0.8;
+const NONE_IDLE: f64 = 0.05;
+const NEARLY_ALL: f64 = 0.9;
+
+/// A disk whose listing has no times, while all CPUs wait for it: it is busy all the time, so its
+/// rate is that of its service (utilisation law), and shows of which class it is if it is healthy.
+pub(crate) fn of_waiting_cpus(analysis: &Analysis, host: Host) -> Option<Observation> {
+    let mean = |of: &'static str| analysis.own_number(host, key::CPU_MEAN.of(of));
+    let (waits, reading) = mean("iowait").filter(|(share, _)| *share >= ALL_WAIT)?;
+    mean("idle").filter(|(share, _)| *share <= NONE_IDLE)?;
+    let listing = analysis.listing(reading.listing);
+    let is_bare = |row: &&Interval| {
+        let timed = row.mixed.iter().chain(row.rates.iter().map(|(_, rates)| rates));
+        row.busy.is_none() && timed.into_iter().all(|rates| rates.await_ns.is_none())
+    };
+    let rows = listing.intervals.iter().filter(|row| row.layer == Layer::Block && !row.since_boot);
+    let mut disks: BTreeMap<DeviceId, (f64, f64, f64)> = BTreeMap::new();
+    for row in rows.filter(is_bare) {
+        if !disk_names::is_stacked(&disk_names::of(analysis.recording, row.device)) {
+            let sum = disks.entry(row.device).or_default();
+            *sum = (sum.0 + row.ios_per_s(), sum.1 + row.bytes_per_s(), sum.2 + 1.0);
+        }
+    }
+    let all: f64 = disks.values().map(|(ios, ..)| ios).sum();
+    let (device, (ios, bytes, n)) = disks.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    (ios > 0.0 && ios >= NEARLY_ALL * all).then_some(())?;
+    let (ms, size) = (1e3 * n / ios, bytes / ios);
+    let disk = &analysis.recording.device_of(device).name;
+    let what = format!("time per request of {disk}, while all CPUs wait for I/O");
+    let evidence = analysis.computed(reading.listing, n as u64).ms(&what, ms);
+    let would_mean = format!(
+        "{} of the CPU time waits for I/O and none is idle, so {disk} is busy all the time, and \
+         its {} requests of {} per second are all it completes; that {}",
+        phrase::percent(waits),
+        phrase::digits(ios / n),
+        phrase::bytes(size),
+        compared(ms, size, false)?
+    );
+    Some(Observation::of(evidence, would_mean).may_be(Verdict::LoadSaturated))
+}
+
 fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
     let one = alone(analysis, host).filter(|one| analysis.medium(one.device).is_none())?;
-    let times = |medium: Medium| one.ms / healthy_ms(medium, one.bytes);
+    Some(format!(
+        "{} per read of {}, one at a time, {}",
+        phrase::ms(one.ms),
+        phrase::bytes(one.bytes),
+        compared(one.ms, one.bytes, turns)?
+    ))
+}
+
+/// What a time per request says of the class of a disk, of which only `turns` may be known.
+fn compared(ms: f64, bytes: f64, turns: bool) -> Option<String> {
+    let times = |medium: Medium| ms / healthy_ms(medium, bytes);
     let classes = || CLASSES.into_iter().filter(|medium| !turns || *medium == Medium::Rotational);
     let healthy: Vec<Medium> =
         classes().filter(|medium| HEALTHY_RANGE.contains(&times(*medium))).collect();
     let slow = classes().rfind(|medium| times(*medium) > *HEALTHY_RANGE.end());
-    let is = match (healthy.as_slice(), slow) {
+    Some(match (healthy.as_slice(), slow) {
         ([], None) if !turns => return None,
         ([], _) if turns && times(Medium::Rotational) < *HEALTHY_RANGE.start() => {
             "is typical of a spinning disk over a small area, or with part of the data cached"
@@ -251,10 +307,5 @@ fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
                 other.map_or(String::new(), Readings::words)
             )
         }
-    };
-    Some(format!(
-        "{} per read of {}, one at a time, {is}",
-        phrase::ms(one.ms),
-        phrase::bytes(one.bytes)
-    ))
+    })
 }

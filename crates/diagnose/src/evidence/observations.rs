@@ -16,6 +16,7 @@ use crate::detector::RankedFindings;
 use crate::evidence::blocked_tasks;
 use crate::evidence::builder::of_disk;
 use crate::evidence::ceilings;
+use crate::evidence::class_of_runs;
 use crate::evidence::drive_counters;
 use crate::evidence::host_load;
 use crate::evidence::mounts;
@@ -85,6 +86,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String
         .into_iter()
         .chain(longest_of_programs(analysis, host))
         .chain(throughput::seen(analysis, host))
+        .chain(class_of_runs::of_waiting_cpus(analysis, host))
         .chain(at_most(analysis, host))
         .chain(longest_flush(analysis, host))
         .chain(forced_checkpoints(analysis, host, any))

@@ -3,10 +3,11 @@
 //! Durations that all stand at one or two values are timeouts: a request was lost on its way and
 //! sent again. A queue spreads.
 
-use iowhy_model::{Blame, Finding, Layer, Verdict};
+use iowhy_model::{Blame, DeviceId, Finding, Layer, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
+use crate::facts::disk_names;
 use crate::phrase;
 
 /// Seconds from which on even a long queue is none of a healthy disk (a choice: 600 random requests
@@ -69,6 +70,55 @@ pub(crate) fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
             "the counters of the path (`/sys/class/fc_host/*/statistics`, switch ports, `smartctl \
              -l sataphy`): discarded frames, CRC errors, timeouts",
             "try another path, cable or adapter: do the timeouts stop?",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Seconds from which on a test that overran its limit held a lost request, and what one and two
+/// such tests are worth (a long queue of writes beside it may do the same).
+const OVERRAN_S: f64 = 10.0;
+const LOST: f64 = 0.8;
+const LOST_AGAIN: f64 = 0.92;
+
+/// Tests of limited length whose last request ended long after: it took at least that long.
+pub(crate) fn overran(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.listings().filter_map(|(place, listing)| {
+        let overran = listing.facts.iter().filter(|fact| fact.key == key::RUN_OVERRAN);
+        let timed = overran.filter_map(|fact| Some((fact.value.number()?, fact.device?)));
+        // What an array holds back may wait for its resync.
+        let is_stacked =
+            |device: DeviceId| disk_names::is_stacked(&disk_names::of(analysis.recording, device));
+        let timed = timed.filter(|(s, device)| *s >= OVERRAN_S && !is_stacked(*device));
+        let timed: Vec<_> = timed.collect();
+        let (over_s, device) = *timed.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let mut finding = new_finding(verdict, Some(device), vec![place]);
+        finding.blame = Some(Blame::DiskOrPath);
+        finding.sentence = format!(
+            "one request to {} took {} or more: a test that ends by the clock ended that much too \
+             late. It was lost at the disk or on the path to it, and repeated after a timeout",
+            phrase::disk(&analysis.recording.device_of(device).name),
+            s_of(&over_s)
+        );
+        let n = timed.len() as u64;
+        let what = "time by which the test overran its own limit";
+        finding.evidence = vec![
+            analysis.computed(place, n).seconds(what, over_s).above(OVERRAN_S),
+            analysis.computed(place, n).count("tests that did", n as f64),
+        ];
+        let weight = if n > 1 { LOST_AGAIN } else { LOST };
+        finding.assume(weight, "a request as long as a timeout");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "`iostat -x 1` meanwhile shows a long queue of writes: then it waited behind them",
+        ]);
+        finding.next_step = lines(&[
+            "`dmesg | tail -50` of the same seconds: timeouts, aborts, resets, completions that \
+             were polled (lost interrupts)",
+            "for NVMe `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off` (kernel parameters): \
+             does it stop? Then power saving of the drive or its link",
+            "another slot, cable or adapter; another kernel version",
         ]);
         Some(finding)
     });

@@ -453,9 +453,12 @@ pub(crate) fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Findin
     found.collect()
 }
 
-/// How many times faster its peers are in the same test than a disk that is behind them; the range
-/// that these lie in, and their least number (choices: zones of one disk differ by two).
+/// How many times faster its peers are in the same test than a disk that is behind them; less if it
+/// is this many times as far from them as they are from each other; the range that these lie in,
+/// and their least number (choices: zones of one disk differ by two, and all start at the first).
 const BEHIND: f64 = 3.0;
+const BEHIND_ALIKE: f64 = 1.7;
+const APART: f64 = 3.0;
 const PEER_RANGE: f64 = 1.5;
 const PEERS: usize = 3;
 
@@ -528,6 +531,16 @@ pub(crate) fn behind_peers(analysis: &Analysis, verdict: Verdict) -> Vec<Finding
     hosts.into_iter().filter_map(|host| behind(analysis, &runs, host, verdict)).collect()
 }
 
+/// The slowest of disks, of which the others are much more alike than it is like them.
+fn far_from_alike<'r>(best: &[&'r Run]) -> Option<Vec<&'r Run>> {
+    let [slowest, least, .., most] = best else { return None };
+    let middle = best[best.len() / 2].throughput();
+    let gap = (least.throughput() / slowest.throughput()).ln();
+    let range = (most.throughput() / least.throughput()).ln();
+    let is_behind = middle > BEHIND_ALIKE * slowest.throughput() && gap >= APART * range;
+    is_behind.then(|| vec![*slowest])
+}
+
 fn behind(analysis: &Analysis, runs: &[Run], host: Host, verdict: Verdict) -> Option<Finding> {
     // Of each disk its best run counts.
     let mut best: Vec<&Run> = Vec::new();
@@ -545,6 +558,7 @@ fn behind(analysis: &Analysis, runs: &[Run], host: Host, verdict: Verdict) -> Op
     let middle = best[best.len() / 2].throughput();
     let is_slow = |run: &&&Run| BEHIND * run.throughput() < middle;
     let slow: Vec<&Run> = best.iter().take_while(is_slow).copied().collect();
+    let slow = if slow.is_empty() { far_from_alike(&best).unwrap_or_default() } else { slow };
     let others = best.get(slow.len()..)?;
     let least = others.first()?.throughput();
     let most = others.last()?.throughput();
@@ -568,8 +582,9 @@ fn behind(analysis: &Analysis, runs: &[Run], host: Host, verdict: Verdict) -> Op
     let computed = analysis.computed(first.place(), others.len() as u64);
     let printed = analysis.printed(first.place(), 1);
     let ratio = middle / slow[slow.len() - 1].throughput();
+    let bound = if ratio > BEHIND { BEHIND } else { BEHIND_ALIKE };
     finding.evidence = vec![
-        computed.ratio("ratio of the median to the fastest of them", ratio).above(BEHIND),
+        computed.ratio("ratio of the median to the fastest of them", ratio).above(bound),
         printed.bytes_per_s("throughput of the slowest", first.throughput()),
         computed.bytes_per_s("median of all disks", middle),
     ];
@@ -603,7 +618,9 @@ pub(crate) fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> 
         else {
             continue;
         };
-        if hosts.contains(&analysis.host(place)) {
+        // It read the first bytes from the disk, and waited for them.
+        let overran = analysis.listing(place).facts.iter().any(|f| f.key == key::RUN_OVERRAN);
+        if overran || hosts.contains(&analysis.host(place)) {
             continue;
         }
         hosts.push(analysis.host(place));

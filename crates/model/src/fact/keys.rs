@@ -94,6 +94,7 @@ keys {
     CHECKPOINT_STARTS "checkpoint.starts" Count "checkpoints with a known reason";
     CHECKPOINT_SYNC "checkpoint.sync" Seconds "time of file flushes by checkpoints";
     CHECKPOINT_TOTAL "checkpoint.total" Seconds "duration of checkpoints";
+    CHECKPOINT_WRITE "checkpoint.write" Seconds "time of writes by checkpoints";
     CLOCK_BEGAN "clock.began_realtime_ns" Nanoseconds "time of day at the start of the capture, \
                                                        since 1970";
     CLOCK_PRINTED "clock.printed_ns" Nanoseconds "time printed for the zero of the clock, in the \
@@ -196,6 +197,7 @@ keys {
     MEMBER_REASON "member.reason" Text "reason, as printed, why a pool does not fully use a member";
     MEMBER_STATE "member.state" Text "state of an array member that is not active";
     MEMORY_AVAILABLE "memory.available.percent" Percent "available memory";
+    MEMORY_CACHED "memory.cached" Bytes "page cache and buffers";
     MEMORY_DIRTY "memory.dirty" Bytes "dirty memory";
     MEMORY_SWAPPED "memory.swapped.ratio" Number "memory swapped out, as a multiple of free memory \
                                                   and cache";
@@ -279,6 +281,7 @@ keys {
     RUN_CPU "run.cpu" Percent "CPU time of a run's thread, share of its time";
     RUN_DURABLE "run.durable" Durable "when a run flushed its data";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
+    RUN_OVERRAN "run.overran" Seconds "time by which a test of limited length overran its limit";
     RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";
     RUN_SECTORS_LOST "run.sectors.lost" Count "sectors that a run did not read back as written";
     RUN_SILENT "run.silent" Seconds "time without completions although requests were in flight";

@@ -37,10 +37,10 @@ static LABELS: Labels = Labels {
             .like(&["Timing O_DIRECT cached reads:   2072 MB in  2.00 seconds = 1036.04 MB/sec"]),
         begins(
             "^Timing {cached|buffer-cache} reads:{mb:n} MB in {s:n} seconds",
-            |found, _, sink| {
+            |found, report, sink| {
                 let rate = BytesPerSecond(per_s(found)?.round());
                 sink.add_fact(None, typed::MEMORY_THROUGHPUT, rate);
-                Some(())
+                overran(found, CACHED_S, report, sink)
             },
         )
         .like(&[
@@ -59,6 +59,9 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
+/// How long it reads from memory and from a disk, s (hdparm.c, `time_cache`, `time_device`).
+const CACHED_S: f64 = 2.0;
+const DISK_S: f64 = 3.0;
 /// What hdparm reads at once (hdparm.c, TIMING_BUF_BYTES).
 const READ: f64 = 2.0 * MIB;
 
@@ -73,5 +76,16 @@ fn reads(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> 
     let device = report.device(sink);
     sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(bytes.round()));
     sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
+    overran(found, DISK_S, report, sink)
+}
+
+/// A test reads until its time is over, then ends with the read in progress, which took at least
+/// as long as the test overran.
+fn overran(found: &Found, limit_s: f64, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let over_s = found.number("s")? - limit_s;
+    if over_s >= 1.0 {
+        let device = report.device(sink);
+        sink.add_fact(device, typed::RUN_OVERRAN, Nanos::from_ms(over_s * 1e3));
+    }
     Some(())
 }

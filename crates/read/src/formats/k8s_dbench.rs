@@ -48,6 +48,7 @@ static LABELS: Labels = Labels {
 
 /// Bytes of a request for rates, and in sequence; requests in flight for rates and for latencies.
 const SMALL: f64 = 4096.0;
+const MIDDLE: f64 = 131_072.0;
 const LARGE: f64 = 1_048_576.0;
 const MANY: u64 = 64;
 const FOUR: f64 = 4.0;
@@ -86,6 +87,9 @@ fn random(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()>
         let per_s = throughput(found.text(what)?)?;
         let device = device(report, "random 128 KiB", op, sink);
         sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
+        let rates =
+            Rates { ios_per_s: per_s / MIDDLE, bytes_per_s: Some(per_s), ..Rates::default() };
+        report.average(Some(op), rates, None, sink)?;
     }
     Some(())
 }

@@ -35,6 +35,7 @@ const COMPLETE: &[Effect] = &[
     Effect::Count(typed::CHECKPOINT_COUNT),
     Effect::Total(typed::CHECKPOINT_SYNC, "sync"),
     Effect::Total(typed::CHECKPOINT_TOTAL, "total"),
+    Effect::Total(typed::CHECKPOINT_WRITE, "write"),
     Effect::Call(syncs),
 ];
 /// The volume of the write-ahead log triggered it.
@@ -50,8 +51,8 @@ static LOG: Log = Log {
     who: "PostgreSQL",
     sentences: &[
         says(
-            "{checkpoint|restartpoint} complete: {*}, sync={sync:s} s, total={total:s} s; sync \
-             files={files:u}, longest={longest:s} s, average={average:s} s",
+            "{checkpoint|restartpoint} complete: {*} write={write:s} s, sync={sync:s} s, \
+             total={total:s} s; sync files={files:u}, longest={longest:s} s, average={average:s} s",
             COMPLETE,
         )
         .like(&[
@@ -79,7 +80,11 @@ fn syncs(found: &Found, sink: &mut dyn Sink) -> Option<()> {
     if files == 0 || longest.0 <= 0 {
         return Some(());
     }
-    let mean_ns = found.time("average")?.0 as f64;
+    // The mean is printed in whole milliseconds, the sum, too: it has more digits.
+    let mean_ns = match found.time("average")?.0 {
+        0 => found.time("sync")?.0.max(longest.0) as f64 / files as f64,
+        mean => mean as f64,
+    };
     let histogram = Histogram::from_summary(files, mean_ns, 0, longest.0.unsigned_abs());
     let device = sink.device("PostgreSQL");
     let mut flushes = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);

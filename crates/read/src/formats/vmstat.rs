@@ -8,7 +8,8 @@
 //! or more; `vmstat.while.waiting.bo` and others over those in which tasks waited for I/O
 //! (`waiting`), waited and nothing moved (`stuck`), the CPUs had no time left (`full`) or nothing
 //! was done (`quiet`). `memory.swapped.ratio` is `swpd` divided by `free`, `buff` and `cache`
-//! together.
+//! together; `memory.cached` is `buff` and `cache`, where all values are whole pages of 4 KiB (with
+//! another unit of `-S` they are not).
 //!
 //! ## How to capture
 //! `vmstat 1 10` of procps on Linux.
@@ -31,7 +32,7 @@
 //! The device, the task, the number of requests.
 
 use iowhy_model::FactValue;
-use iowhy_model::typed::{BytesPerSecond, Share};
+use iowhy_model::typed::{Bytes, BytesPerSecond, Share};
 
 use crate::describe::report::*;
 
@@ -93,6 +94,9 @@ const KINDS: [(&str, &str); 11] = [
     ("", "stuck.intervals"),
 ];
 
+/// A page, KiB, and rows from which on it is not chance that all values are whole ones.
+const PAGE_KIB: f64 = 4.0;
+const SEVERAL: u64 = 4;
 /// The longest title that stands before the banner.
 const LONGEST_TITLE: usize = 24;
 
@@ -160,9 +164,14 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let number = |name: &str| report.heading.number(name, &words);
     let moving = number("bi").zip(number("bo")).is_some_and(|(bi, bo)| bi + bo >= MOVES);
     let left = ["free", "buff", "cache"].map(number).into_iter().sum::<Option<f64>>();
+    let cached = ["buff", "cache"].map(number).into_iter().sum::<Option<f64>>();
     let swapped = number("swpd").zip(left.filter(|left| *left > 0.0));
     if let Some((swapped, left)) = swapped {
         report.row("swapped", swapped / left);
+    }
+    if let Some(cached) = cached {
+        let is_whole = left.is_some_and(|left| left % PAGE_KIB == 0.0) && cached % PAGE_KIB == 0.0;
+        report.row(if is_whole { "cached" } else { "in another unit" }, cached);
     }
     if moving && !is_first {
         report.add("moving", 1.0);
@@ -210,6 +219,11 @@ fn state(report: &mut Report, sink: &mut dyn Sink) {
     }
     if let Some(ratio) = report.column("swapped").mean().filter(|ratio| *ratio > 0.0) {
         sink.add_fact(None, typed::MEMORY_SWAPPED, ratio);
+    }
+    let in_pages = report.column("in another unit").count() == 0;
+    let cached = report.column("cached").mean().filter(|_| in_pages && intervals >= SEVERAL);
+    if let Some(kib) = cached {
+        sink.add_fact(None, typed::MEMORY_CACHED, Bytes::from_kib(kib as u64));
     }
     if let Some(moving) = report.kept("moving") {
         sink.add_fact(None, typed::VMSTAT_MOVING.of("intervals"), TASKS(moving));
