@@ -272,7 +272,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     let level = analysis.level(&finding.subject.listings);
     // Nor does what was seen to happen once, and shows no more than that.
     let believed = finding.confidence();
-    if finding.verdict.family() != Family::Report && finding.verdict != Verdict::DeviceHang {
+    if is_weighed_by_level(&finding) {
         let (why, factor) = carried_by(level);
         finding.scale(why, factor);
     }
@@ -289,6 +289,11 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     medium_readings::bound(analysis, &mut finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
+}
+
+/// Whether the level of the input limits what a finding is worth.
+fn is_weighed_by_level(finding: &Finding) -> bool {
+    finding.verdict.family() != Family::Report && finding.verdict != Verdict::DeviceHang
 }
 
 /// Whether the laboratory counted how often such findings are right: of HEALTHY verdicts only those
@@ -342,10 +347,19 @@ fn calibrate_in_field(analysis: &Analysis, findings: &mut [Finding]) {
     let first = findings.first_mut().filter(|first| is_known && first.stands());
     let Some(first) = first else { return };
     let (all, right) = in_field::known(first.verdict);
-    let known = in_field::confidence(first.confidence(), (all, right));
-    let known = not_lifted(first, known);
+    let share = in_field::confidence(first.confidence(), (all, right));
     let why = format!("calibration: of {all} first answers of its family {right} were right");
-    first.calibrate(why, known);
+    first.calibrate(why, not_lifted(first, share));
+    if all > 0 && is_weighed_by_level(first) {
+        let level = analysis.level(&first.subject.listings);
+        let (all, right, expected) = in_field::of_level(level);
+        let share = in_field::at_level(first.confidence(), (all, right, expected));
+        let why = format!(
+            "calibration: of {all} first answers at level {} {right} were right instead of {expected}",
+            level.letter()
+        );
+        first.calibrate(why, not_lifted(first, share));
+    }
     first.raise("a headline keeps the confidence it needs", STANDS);
 }
 

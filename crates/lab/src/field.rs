@@ -6,13 +6,15 @@ use std::fmt::Write;
 use std::iter;
 
 use iowhy_diagnose::in_field;
-use iowhy_model::{Family, STANDS, Verdict};
+use iowhy_model::{Family, Level, STANDS, Verdict};
 use serde_json::Value;
 
 /// The whole screens of collections that are not in the tree, graded once, when they were met, each
 /// with the ledger of its first answer: what weights could be learned from, since nothing was
 /// mended for these before.
 const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
+/// What the ledger calls the step that they are for.
+const OF_FIELD: &str = " first answers of its family ";
 /// Bounds of the bins of a confidence.
 pub(crate) const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
 
@@ -26,11 +28,58 @@ struct Answer {
     /// The level of its input, `A: averages`; empty for what needs no richer input.
     level: String,
     stated: f64,
+    /// What its doubts and its input limit it to.
+    limit: f64,
     right: bool,
 }
 
-/// Answers of a family, and of these the right ones.
-type Counts = BTreeMap<Family, (u32, u32)>;
+impl Answer {
+    fn is_of(&self) -> Option<Level> {
+        let letter = self.level.chars().next()?;
+        Level::ALL.into_iter().find(|level| level.letter() == letter)
+    }
+}
+
+/// Answers of a family, and of these the right ones; answers of a level, the right ones, and how
+/// many right ones their families led to expect.
+#[derive(Default)]
+struct Counts {
+    families: BTreeMap<Family, (u32, u32)>,
+    levels: BTreeMap<Level, (u32, u32, f64)>,
+}
+
+impl Counts {
+    fn of<'a>(answers: impl Iterator<Item = &'a Answer> + Clone) -> Counts {
+        let mut counts = Counts::default();
+        for answer in answers.clone() {
+            let (all, right) = counts.families.entry(answer.family).or_default();
+            *all += 1;
+            *right += u32::from(answer.right);
+        }
+        for answer in answers {
+            let share = counts.share(answer);
+            let Some(level) = answer.is_of() else { continue };
+            let (all, right, expected) = counts.levels.entry(level).or_default();
+            *all += 1;
+            *right += u32::from(answer.right);
+            *expected += share.min(answer.limit);
+        }
+        counts
+    }
+
+    /// The share of its family.
+    fn share(&self, answer: &Answer) -> f64 {
+        let known = self.families.get(&answer.family).copied().unwrap_or_default();
+        in_field::confidence(answer.stated, known)
+    }
+
+    /// The same at the level of its input.
+    fn confidence(&self, answer: &Answer) -> f64 {
+        let level = answer.is_of().and_then(|level| self.levels.get(&level));
+        let share = in_field::at_level(self.share(answer), level.copied().unwrap_or_default());
+        share.min(answer.limit).max(STANDS)
+    }
+}
 
 /// The first answers, as they were kept.
 pub(crate) fn answers() -> Result<Vec<Value>, String> {
@@ -42,17 +91,36 @@ fn headlines() -> Result<Vec<Answer>, String> {
     let answers = answers()?;
     let headline = |answer: &Value| {
         let grade = answer["grade"].as_str()?;
-        let stated = answer["confidence"].as_f64().filter(|stated| *stated >= STANDS)?;
+        answer["confidence"].as_f64().filter(|shown| *shown >= STANDS)?;
+        let stated = stated(answer)?;
         matches!(grade, "right" | "weak" | "wrong").then_some(())?;
         Some(Answer {
             collection: answer["collection"].as_str()?.to_string(),
             family: Verdict::named(answer["verdict"].as_str()?)?.family(),
             level: level_of(answer).unwrap_or_default(),
             stated,
+            limit: limit(answer),
             right: grade != "wrong",
         })
     };
     Ok(answers.iter().filter_map(headline).collect())
+}
+
+/// The confidence before first answers changed it.
+fn stated(answer: &Value) -> Option<f64> {
+    let ledger = answer["ledger"].as_array()?;
+    let is_of_field =
+        |entry: &Value| entry["why"].as_str().is_some_and(|why| why.contains(OF_FIELD));
+    let place = ledger.iter().position(is_of_field).and_then(|place| place.checked_sub(1));
+    let before = place.and_then(|place| ledger[place]["after"].as_f64());
+    Some(before.or(answer["confidence"].as_f64())?.max(STANDS))
+}
+
+/// The least limit or doubt of the ledger.
+fn limit(answer: &Value) -> f64 {
+    let ledger = answer["ledger"].as_array().into_iter().flatten();
+    let limits = ledger.filter(|entry| matches!(entry["step"].as_str(), Some("doubt" | "limit")));
+    limits.filter_map(|entry| entry["weight"].as_f64()).fold(1.0, f64::min)
 }
 
 /// The level that its ledger names.
@@ -61,24 +129,19 @@ fn level_of(answer: &Value) -> Option<String> {
     reasons.filter_map(|why| why.strip_prefix("level ")).next().map(str::to_string)
 }
 
-fn counted<'a>(answers: impl Iterator<Item = &'a Answer>) -> Counts {
-    let mut counts = Counts::new();
-    for answer in answers {
-        let (all, right) = counts.entry(answer.family).or_default();
-        *all += 1;
-        *right += u32::from(answer.right);
-    }
-    counts
-}
-
-/// The rows of [`in_field::FIRST_ANSWERS`].
+/// The rows of [`in_field::FIRST_ANSWERS`] and of [`in_field::BY_LEVEL`].
 ///
 /// # Errors
 /// If the answers cannot be read.
 pub fn table() -> Result<String, String> {
-    let rows = counted(headlines()?.iter());
-    let row = |(family, (all, right))| format!("    (Family::{family:?}, {all}, {right}),\n");
-    Ok(rows.into_iter().map(row).collect())
+    let counts = Counts::of(headlines()?.iter());
+    let families = counts.families.iter();
+    let families = families
+        .map(|(family, (all, right))| format!("    (Family::{family:?}, {all}, {right}),\n"));
+    let levels = counts.levels.iter().map(|(level, (all, right, expected))| {
+        format!("    (Level::{level:?}, {all}, {right}, {expected:.1}),\n")
+    });
+    Ok(families.chain(levels).collect())
 }
 
 /// Confidence and share of right answers, as stated and as the other collections, and the earlier
@@ -94,9 +157,7 @@ pub fn held() -> Result<String, String> {
             true => number(other) < number(one),
             false => other.collection != one.collection,
         });
-        let counts = counted(others);
-        let known = counts.get(&one.family).copied().unwrap_or_default();
-        in_field::confidence(one.stated, known).max(STANDS)
+        Counts::of(others).confidence(one)
     };
     let mut out = String::from(
         "## Confidence of first answers, and how many named the right side\n\n\
@@ -155,8 +216,16 @@ mod tests {
 
     #[test]
     fn the_table_in_the_diagnosis_is_that_of_the_answers() {
-        let rows = counted(headlines().unwrap().iter()).into_iter();
-        let rows: Vec<_> = rows.map(|(family, (all, right))| (family, all, right)).collect();
-        assert_eq!(rows, in_field::FIRST_ANSWERS);
+        let counts = Counts::of(headlines().unwrap().iter());
+        let families = counts.families.into_iter();
+        let families: Vec<_> =
+            families.map(|(family, (all, right))| (family, all, right)).collect();
+        assert_eq!(families, in_field::FIRST_ANSWERS);
+        let levels: Vec<_> = counts.levels.into_iter().collect();
+        assert_eq!(levels.len(), in_field::BY_LEVEL.len());
+        for ((level, (all, right, expected)), known) in levels.iter().zip(in_field::BY_LEVEL) {
+            assert_eq!((*level, *all, *right), (known.0, known.1, known.2));
+            assert!((expected - known.3).abs() <= 0.05, "{level:?}: {expected} is not {}", known.3);
+        }
     }
 }
