@@ -146,10 +146,6 @@ fn holds(line: &str, report: &Value, status: i32) -> bool {
             });
             says == (words[0] == "says")
         }
-        "seen" => {
-            let wanted = line.splitn(3, ' ').nth(2).unwrap();
-            of(words[1]).iter().any(|f| f["seen"].to_string().contains(wanted))
-        }
         "explains" => {
             let by = &report["explained_by"];
             by["side"] == words[1] && by["verdict"] == words[2]

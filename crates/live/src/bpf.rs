@@ -5,19 +5,19 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf, StackTraceMap};
 use aya::programs::BtfTracePoint;
 use aya::programs::tp_btf::BtfTracePointLinkId;
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Btf, Ebpf, EbpfLoader};
 
 use crate::Error;
 use crate::attach::KernelShape;
 use crate::batch::PerCpuTable;
 use crate::clock;
 use crate::kernel_filter::{KernelFilter, PidNamespace};
-use crate::object_names::names_of;
+use crate::object_names::{Packed, names_of, packed};
 use crate::slots::{self, OpenSlot, SET_WORDS, word};
 use crate::thinning::ThinRule;
 
 /// The compiled `bpf/block_trace.bpf.c`.
-static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
+static OBJECT: Packed = packed!("block_trace");
 names_of!($ BLOCK_TRACE);
 
 /// Operations, numbered by the programs as in `Op::ALL`.
@@ -264,7 +264,7 @@ impl Programs {
         for (name, value) in &globals {
             loader.override_global(name, value, true);
         }
-        let mut ebpf = loader.load(OBJECT).map_err(refused)?;
+        let mut ebpf = loader.load(&OBJECT.unpacked()).map_err(refused)?;
         let (always, besides) = settings.attachments(shape);
         for (tracepoint, program) in always.iter().chain(&besides) {
             let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
@@ -575,7 +575,11 @@ mod tests {
     #[test]
     fn tables_have_the_layout_that_is_read() {
         let words = |map: &str, words: usize| {
-            assert_eq!(sizes(OBJECT, map), (size_of::<u32>(), words * size_of::<u64>()), "{map}");
+            assert_eq!(
+                sizes(&OBJECT.unpacked(), map),
+                (size_of::<u32>(), words * size_of::<u64>()),
+                "{map}"
+            );
         };
         words(map!("devices"), 2);
         words(map!("tallied"), REQUEST_COUNTS);

@@ -222,19 +222,17 @@ fn merged([pid, kind, system]: [u32; 3], cpus: &[[u64; GROUP_WORDS]]) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object_names::packed;
 
     #[test]
     fn tables_have_the_layout_that_is_read() {
-        let objects: [&[u8]; 2] = [
-            include_bytes!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o")),
-            include_bytes!(concat!(env!("OUT_DIR"), "/uprobe.bpf.o")),
-        ];
+        let objects = [packed!("syscalls"), packed!("uprobe")];
         let group = (size_of::<[u32; 3]>(), size_of::<[u64; GROUP_WORDS]>());
         for object in objects {
             for map in [map!("groups"), map!("others")] {
-                assert_eq!(crate::object_names::sizes(object, map), group, "{map}");
+                assert_eq!(crate::object_names::sizes(&object.unpacked(), map), group, "{map}");
             }
-            assert_eq!(crate::object_names::sizes(object, map!("missed")), (4, 8));
+            assert_eq!(crate::object_names::sizes(&object.unpacked(), map!("missed")), (4, 8));
         }
     }
 

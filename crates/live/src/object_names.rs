@@ -4,6 +4,24 @@
 //! `program issue`. A name that an object lacks would otherwise show when it is loaded, on a user's
 //! machine.
 
+/// A compiled object, as the build script packs it.
+pub(crate) struct Packed(pub(crate) &'static [u8]);
+
+/// The object of this name.
+macro_rules! packed {
+    ($name:literal) => {
+        $crate::object_names::Packed(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.z")))
+    };
+}
+pub(crate) use packed;
+
+impl Packed {
+    /// The object; of a build that is broken none, which cannot be loaded.
+    pub(crate) fn unpacked(&self) -> Vec<u8> {
+        miniz_oxide::inflate::decompress_to_vec_zlib(self.0).unwrap_or_default()
+    }
+}
+
 /// Definitions of each object.
 pub(crate) const BLOCK_TRACE: &str = include_str!(concat!(env!("OUT_DIR"), "/block_trace.names"));
 pub(crate) const DIRTY_PAUSES: &str = include_str!(concat!(env!("OUT_DIR"), "/dirty_pauses.names"));

@@ -72,23 +72,6 @@ impl Blame {
             Blame::Unknown => "insufficient",
         }
     }
-
-    /// The same as a headline.
-    pub fn headline(self) -> &'static str {
-        match self {
-            Blame::Disk => "THE DISK IS TO BLAME, NOT THE WORKLOAD",
-            Blame::Path => "THE PATH TO THE DISK IS TO BLAME, NOT THE DISK",
-            Blame::DiskOrPath => "THE DISK OR ITS PATH IS TO BLAME, NOT THE WORKLOAD",
-            Blame::Workload => "THE WORKLOAD IS TO BLAME, NOT THE DISK",
-            Blame::Limit => "A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD",
-            Blame::Configuration => "THE CONFIGURATION IS TO BLAME",
-            Blame::Above => "THE DELAY IS ABOVE THE BLOCK LAYER",
-            Blame::Below => "THE STORAGE IS TO BLAME: DISK, PATH OR ITS LOAD",
-            Blame::Report => "THE REPORT IS MISLEADING",
-            Blame::Nobody => "HEALTHY: NO PROBLEM FOUND",
-            Blame::Unknown => "NO VERDICT: NOT ENOUGH EVIDENCE",
-        }
-    }
 }
 
 macro_rules! verdicts {

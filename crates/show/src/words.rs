@@ -44,36 +44,69 @@ pub(crate) fn clauses(sentence: &str, room: usize) -> String {
 
 /// What a finding blames, as a headline; or suspects, if it is not certain enough to be acted on.
 pub(crate) fn blame_headline(finding: &Finding) -> &'static str {
-    let blames = finding.blames();
     // As the percentage beside it is rounded.
-    if (finding.confidence() * 100.0).round() / 100.0 < STANDS {
-        match finding.verdict {
-            Verdict::LayerRemote => return "STORAGE BEHIND THE HOST IS SUSPECTED, NOT PROVEN",
-            Verdict::PeerShared => return "WHAT THE DISKS SHARE IS SUSPECTED, NOT PROVEN",
-            _ => {}
+    let stands = (finding.confidence() * 100.0).round() / 100.0 >= STANDS;
+    let [certain, suspected] = match (finding.verdict, finding.blames()) {
+        (Verdict::DevicePeriodicDelay, _) if stands => {
+            return "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD";
         }
-        match blames {
-            Blame::DiskOrPath => return "THE DISK OR ITS PATH IS SUSPECTED, NOT PROVEN",
-            Blame::Disk => return "THE DISK IS SUSPECTED, NOT PROVEN",
-            Blame::Path => return "THE PATH TO THE DISK IS SUSPECTED, NOT PROVEN",
-            Blame::Workload => return "THE WORKLOAD IS SUSPECTED, NOT PROVEN",
-            Blame::Limit => return "A LIMIT IS SUSPECTED, NOT PROVEN",
-            Blame::Configuration => return "THE CONFIGURATION IS SUSPECTED, NOT PROVEN",
-            Blame::Above => return "THE DELAY MAY BE ABOVE THE BLOCK LAYER",
-            Blame::Below => return "THE STORAGE IS SUSPECTED, NOT PROVEN",
-            Blame::Report => return "THE REPORT MAY BE MISLEADING",
-            Blame::Nobody => return "NO PROBLEM SEEN, NOT PROVEN HEALTHY",
-            Blame::Unknown => {}
+        (Verdict::DeviceHang, _) if stands => return "THE DEVICE HUNG ONCE, CAUSE UNKNOWN",
+        (Verdict::LayerRemote, _) => [
+            "STORAGE BEHIND THE HOST IS TO BLAME, NOT THE WORKLOAD",
+            "STORAGE BEHIND THE HOST IS SUSPECTED, NOT PROVEN",
+        ],
+        (Verdict::PeerShared, _) => [
+            "WHAT THE DISKS SHARE IS TO BLAME, NO SINGLE DISK",
+            "WHAT THE DISKS SHARE IS SUSPECTED, NOT PROVEN",
+        ],
+        (_, blames) => {
+            HEADLINES.iter().find(|(of, _)| *of == blames).map_or([""; 2], |(_, it)| *it)
         }
-    }
-    match finding.verdict {
-        Verdict::DevicePeriodicDelay => "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD",
-        Verdict::DeviceHang => "THE DEVICE HUNG ONCE, CAUSE UNKNOWN",
-        Verdict::LayerRemote => "STORAGE BEHIND THE HOST IS TO BLAME, NOT THE WORKLOAD",
-        Verdict::PeerShared => "WHAT THE DISKS SHARE IS TO BLAME, NO SINGLE DISK",
-        _ => blames.headline(),
-    }
+    };
+    if stands { certain } else { suspected }
 }
+
+/// What is to blame, and what is suspected.
+const HEADLINES: [(Blame, [&str; 2]); 11] = [
+    (Blame::Disk, ["THE DISK IS TO BLAME, NOT THE WORKLOAD", "THE DISK IS SUSPECTED, NOT PROVEN"]),
+    (
+        Blame::Path,
+        [
+            "THE PATH TO THE DISK IS TO BLAME, NOT THE DISK",
+            "THE PATH TO THE DISK IS SUSPECTED, NOT PROVEN",
+        ],
+    ),
+    (
+        Blame::DiskOrPath,
+        [
+            "THE DISK OR ITS PATH IS TO BLAME, NOT THE WORKLOAD",
+            "THE DISK OR ITS PATH IS SUSPECTED, NOT PROVEN",
+        ],
+    ),
+    (
+        Blame::Workload,
+        ["THE WORKLOAD IS TO BLAME, NOT THE DISK", "THE WORKLOAD IS SUSPECTED, NOT PROVEN"],
+    ),
+    (
+        Blame::Limit,
+        ["A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD", "A LIMIT IS SUSPECTED, NOT PROVEN"],
+    ),
+    (
+        Blame::Configuration,
+        ["THE CONFIGURATION IS TO BLAME", "THE CONFIGURATION IS SUSPECTED, NOT PROVEN"],
+    ),
+    (
+        Blame::Above,
+        ["THE DELAY IS ABOVE THE BLOCK LAYER", "THE DELAY MAY BE ABOVE THE BLOCK LAYER"],
+    ),
+    (
+        Blame::Below,
+        ["THE STORAGE IS TO BLAME: DISK, PATH OR ITS LOAD", "THE STORAGE IS SUSPECTED, NOT PROVEN"],
+    ),
+    (Blame::Report, ["THE REPORT IS MISLEADING", "THE REPORT MAY BE MISLEADING"]),
+    (Blame::Nobody, ["HEALTHY: NO PROBLEM FOUND", "NO PROBLEM SEEN, NOT PROVEN HEALTHY"]),
+    (Blame::Unknown, ["NO VERDICT: NOT ENOUGH EVIDENCE", "NO VERDICT: NOT ENOUGH EVIDENCE"]),
+];
 
 /// The colour of a finding: that of its severity; a warning for a cause without measured latency.
 pub(crate) fn tone(finding: &Finding) -> Tone {

@@ -207,7 +207,9 @@ fn finding(case: &Case) -> Option<Finding> {
     }
     let is_proven = !builder.is_alone(PLACES);
     let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
-    finding.blame = builder.is_alone(BY_CONTROLLER).then_some(Blame::DiskOrPath);
+    let is_gone = fails_writes_too(case);
+    let by_others = is_gone || builder.is_alone(BY_CONTROLLER);
+    finding.blame = by_others.then_some(Blame::DiskOrPath);
     builder.believe(&mut finding, PRIOR);
     let why = "no medium error was reported: slow areas alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
@@ -225,6 +227,10 @@ fn finding(case: &Case) -> Option<Finding> {
     finding.explained_share = share(case, is_proven);
     let (disk, words) = (phrase::disk(case.name), phrase::list(&builder.words));
     finding.sentence = match errors && words != PREDICTED {
+        true if is_gone => format!(
+            "{disk} or the path to it is gone: {words}, and its array could not write to a member \
+             within seconds of them"
+        ),
         true => format!("{disk} cannot read some of its sectors: {words}"),
         false if finding.blame.is_some() => format!("{disk} was taken out of its array: {words}"),
         false if is_proven => format!("{disk} reports that it is failing or worn out: {words}"),
@@ -244,6 +250,18 @@ fn finding(case: &Case) -> Option<Finding> {
         finding.next_step.insert(0, shared);
     }
     Some(finding)
+}
+
+/// Whether all errors are reads that its array reports, which could not write its own description
+/// meanwhile: a sector that cannot be read can be written.
+fn fails_writes_too(case: &Case) -> bool {
+    let reads = case.logged(&[MessageKind::Medium]);
+    let at_s = |line: &LogLine| line.message.at_s.unwrap_or(0.0);
+    let beside = |line: &LogLine| reads.iter().any(|of| (at_s(of) - at_s(line)).abs() <= GONE_S);
+    let mut failed = case.analysis.facts.log().filter(|line| line.message.is_superblock_write());
+    !reads.is_empty()
+        && reads.iter().all(|line| line.message.is_of_an_array())
+        && failed.any(beside)
 }
 
 /// Whether a USB device was reset or gone within a minute after the last of few errors.

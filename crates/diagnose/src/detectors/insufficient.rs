@@ -479,7 +479,9 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
                     0.0 => phrase::count(records, "row(s) of averages or counted I/O(s)"),
                     seen => phrase::count(seen, "I/O(s)"),
                 };
-                match clean_bills::few_and_no_wait(analysis, host) {
+                let busy = class_of_runs::of_waiting_cpus(analysis, host);
+                let busy = busy.map(|busy| format!("no request was timed; {}", busy.would_mean));
+                busy.unwrap_or_else(|| match clean_bills::few_and_no_wait(analysis, host) {
                     Some(once) => format!(
                         "{}; one report, which may be the average since boot, does not show \
                          whether that is so while it is slow",
@@ -491,7 +493,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
                         named(disks),
                         phrase::thousands(PLENTY)
                     ),
-                }
+                })
             }
         },
     };

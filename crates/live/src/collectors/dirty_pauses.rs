@@ -26,7 +26,7 @@ use std::path::Path;
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
 use aya::programs::BtfTracePoint;
-use aya::{Btf, Ebpf, include_bytes_aligned};
+use aya::{Btf, Ebpf};
 use iowhy_model::typed::{Bytes, OfProcess};
 use iowhy_model::{Fact, Level, Nanos, Sampling, Sink, Source, Time, typed};
 use rustix::time::{ClockId, clock_getres};
@@ -34,7 +34,7 @@ use rustix::time::{ClockId, clock_getres};
 use crate::bpf::{absent, bare_loader, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
-use crate::object_names::names_of;
+use crate::object_names::{Packed, names_of, packed};
 use crate::rights::Rights;
 use crate::{Collector, Error, clock, devices};
 
@@ -42,7 +42,7 @@ use crate::{Collector, Error, clock, devices};
 pub(super) const NAME: &str = "dirty-pauses";
 
 /// The compiled `bpf/dirty_pauses.bpf.c`.
-static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/dirty_pauses.bpf.o"));
+static OBJECT: Packed = packed!("dirty_pauses");
 names_of!($ DIRTY_PAUSES);
 
 const TRACEPOINT: &str = "balance_dirty_pages";
@@ -100,7 +100,7 @@ impl AttachedState {
         let btf = Btf::from_sys_fs().map_err(refused)?;
         loader.btf(Some(&btf)).override_global(global!("many_arguments"), &many, true);
         globals.set(&mut loader);
-        let mut programs = loader.load(OBJECT).map_err(refused)?;
+        let mut programs = loader.load(&OBJECT.unpacked()).map_err(refused)?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
         let dirtiers = PerCpuHashMap::try_from(take(map!("dirtiers"))?).map_err(refused)?;
         let missed = PerCpuArray::try_from(take(map!("missed"))?).map_err(refused)?;
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn the_table_has_the_layout_that_is_read() {
         let pauses = (size_of::<[u32; DIRTIER_WORDS]>(), size_of::<[u64; PAUSES_WORDS]>());
-        assert_eq!(sizes(OBJECT, map!("dirtiers")), pauses);
+        assert_eq!(sizes(&OBJECT.unpacked(), map!("dirtiers")), pauses);
     }
 
     #[test]

@@ -29,14 +29,14 @@
 
 use aya::maps::{HashMap, MapData};
 use aya::programs::BtfTracePoint;
-use aya::{Btf, Ebpf, include_bytes_aligned};
+use aya::{Btf, Ebpf};
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sampling, Sink, Source, Stage, Time};
 
 use crate::bpf::{absent, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallLatencies, CallLatency, Callers};
 use crate::mount_points::{MountPoint, MountPoints};
-use crate::object_names::names_of;
+use crate::object_names::{Packed, names_of, packed};
 use crate::rights::Rights;
 use crate::{Collector, Error, clock};
 
@@ -44,7 +44,7 @@ use crate::{Collector, Error, clock};
 pub(super) const NAME: &str = "syscalls";
 
 /// The compiled `bpf/syscalls.bpf.c`.
-static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o"));
+static OBJECT: Packed = packed!("syscalls");
 names_of!($ SYSCALLS);
 
 /// Size of the programs' call table; the kernel's own table is shorter.
@@ -205,7 +205,7 @@ impl Collector for Syscalls {
             (global!("by_system"), u32::from(self.by_mount)),
         ];
         let (mut programs, spans) = CallLatencies::load(
-            OBJECT,
+            &OBJECT.unpacked(),
             &btf,
             &self.whom,
             &constants,
@@ -392,7 +392,13 @@ mod tests {
 
     #[test]
     fn tables_have_the_layout_that_is_read() {
-        assert_eq!(sizes(OBJECT, map!("inside")), (size_of::<u32>(), size_of::<Begun>()));
-        assert_eq!(sizes(OBJECT, map!("in_ring")), (size_of::<u64>(), size_of::<Begun>()));
+        assert_eq!(
+            sizes(&OBJECT.unpacked(), map!("inside")),
+            (size_of::<u32>(), size_of::<Begun>())
+        );
+        assert_eq!(
+            sizes(&OBJECT.unpacked(), map!("in_ring")),
+            (size_of::<u64>(), size_of::<Begun>())
+        );
     }
 }

@@ -25,12 +25,12 @@ use std::path::PathBuf;
 
 use aya::programs::UProbe;
 use aya::programs::uprobe::{UProbeAttachLocation, UProbeScope};
-use aya::{Btf, Ebpf, include_bytes_aligned};
+use aya::{Btf, Ebpf};
 use iowhy_model::{Distribution, Layer, Level, Nanos, Sampling, Sink, Source, Stage, Time};
 
 use crate::bpf::{absent, refused};
 use crate::call_latencies::{CallLatencies, CallLatency, Callers};
-use crate::object_names::names_of;
+use crate::object_names::{Packed, names_of, packed};
 use crate::rights::Rights;
 use crate::{Collector, Error, clock, symbols};
 
@@ -38,7 +38,7 @@ use crate::{Collector, Error, clock, symbols};
 pub(super) const NAME: &str = "uprobe";
 
 /// The compiled `bpf/uprobe.bpf.c`.
-static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/uprobe.bpf.o"));
+static OBJECT: Packed = packed!("uprobe");
 names_of!($ UPROBE);
 
 /// What to watch.
@@ -143,8 +143,14 @@ impl Collector for Uprobe {
             (global!("event_argument"), options.event.unwrap_or(0)),
         ];
         let unit = options.latency.map_or(1, |(_, unit)| unit);
-        let (mut programs, spans) =
-            CallLatencies::load(OBJECT, &btf, &options.whom, &constants, &[], Some(&unit))?;
+        let (mut programs, spans) = CallLatencies::load(
+            &OBJECT.unpacked(),
+            &btf,
+            &options.whom,
+            &constants,
+            &[],
+            Some(&unit),
+        )?;
         let scope = match options.whom.pid.and_then(NonZeroU32::new) {
             Some(pid) => UProbeScope::OneProcess(pid),
             None => UProbeScope::AllProcesses,

@@ -37,13 +37,13 @@ use std::path::Path;
 
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap, StackTraceMap};
 use aya::programs::{BtfTracePoint, Iter};
-use aya::{Btf, Ebpf, include_bytes_aligned};
+use aya::{Btf, Ebpf};
 use iowhy_model::{Level, Nanos, Op, Sampling, Sink, Source, Time};
 
 use crate::bpf::{absent, bare_loader, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
-use crate::object_names::names_of;
+use crate::object_names::{Packed, names_of, packed};
 use crate::rights::Rights;
 use crate::stacks::KernelSymbols;
 use crate::user_frames::UserFrames;
@@ -53,7 +53,7 @@ use crate::{Collector, Error, clock, devices};
 pub(super) const NAME: &str = "waits";
 
 /// The compiled `bpf/waits.bpf.c`.
-static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.bpf.o"));
+static OBJECT: Packed = packed!("waits");
 names_of!($ WAITS);
 
 /// The tracepoint and its program.
@@ -265,7 +265,7 @@ impl Collector for Waits {
             .override_global(global!("flush_seq_flag"), &flush_seq, true)
             .override_global(global!("stack_bytes"), &stack_bytes, true);
         globals.set(&mut loader);
-        let mut programs = loader.load(OBJECT).map_err(refused)?;
+        let mut programs = loader.load(&OBJECT.unpacked()).map_err(refused)?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
         let waiting = HashMap::try_from(take(map!("waiting"))?).map_err(refused)?;
         let waits = PerCpuHashMap::try_from(take(map!("waits"))?).map_err(refused)?;
@@ -582,11 +582,11 @@ mod tests {
     #[test]
     fn tables_have_the_layout_that_is_read() {
         let begun = size_of::<[u32; BEGUN_WORDS]>();
-        assert_eq!(sizes(OBJECT, map!("waiting")), (size_of::<u32>(), begun));
+        assert_eq!(sizes(&OBJECT.unpacked(), map!("waiting")), (size_of::<u32>(), begun));
         let waited = size_of::<[u64; WAITED_WORDS]>();
-        assert_eq!(sizes(OBJECT, map!("waits")), (size_of::<Wait>(), waited));
+        assert_eq!(sizes(&OBJECT.unpacked(), map!("waits")), (size_of::<Wait>(), waited));
         let frames = size_of::<[u64; FRAMES]>();
-        assert_eq!(sizes(OBJECT, map!("earlier")), (size_of::<u32>(), frames));
+        assert_eq!(sizes(&OBJECT.unpacked(), map!("earlier")), (size_of::<u32>(), frames));
     }
 
     #[test]

@@ -230,6 +230,11 @@ impl Message {
         text.starts_with("md/raid") || text.starts_with("3w-") && text.contains(": AEN: ")
     }
 
+    /// Whether an array could not write its own description to a member (drivers/md/md.c).
+    pub fn is_superblock_write(&self) -> bool {
+        self.text.trim_start().starts_with("md: super_written gets error")
+    }
+
     /// Whether the driver of a host adapter for disks of SCSI, SAS or RAID logs it
     /// (drivers/scsi/mpt3sas, megaraid, aacraid; drivers/message/fusion).
     pub fn is_of_a_disk_adapter(&self) -> bool {

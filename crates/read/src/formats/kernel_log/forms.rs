@@ -331,6 +331,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Medium, &[L::Md], &["", "Raid device exceeded read_error threshold"]),
     row(K::IoError, &[L::Md], &["Disk failure on "]),
     row(K::IoError, &[L::Md], &["", "rescheduling sector "]),
+    // drivers/md/md.c: the array could not write its own description to a member.
+    row(K::IoError, &[L::Other], &["md: super_written gets error="]),
     // drivers/md/bcache/io.c: a device of the cache, and one that is cached.
     row(K::IoError, &[L::Other], &["bcache: bch_count_io_errors() "]),
     row(K::IoError, &[L::Other], &["bcache: bch_count_backing_io_errors() "]),
