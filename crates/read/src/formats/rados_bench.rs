@@ -81,9 +81,11 @@ static LABELS: Labels = Labels {
     own: &["^{Bandwidth|Stddev|Average IOPS|Max |Min }{*}:", " size{ }:"],
     end: Some(|report, sink| {
         emit(report, sink);
-        if let Some(seconds) = report.kept("silent").filter(|seconds| *seconds > 0.0) {
-            sink.add_fact(None, typed::RUN_SILENT, Nanos::from_seconds(seconds));
-        }
+        report.state_kept(
+            None,
+            &[("silent", |seconds| typed::RUN_SILENT.with(Nanos::from_seconds(seconds)))],
+            sink,
+        );
     }),
     ..Labels::NEW
 };
@@ -110,7 +112,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let stood = report.kept("finished") == Some(finished)
         && report.kept("flight").is_some_and(|before| before > 0.0)
         && flight > 0.0;
-    report.add("silent", f64::from(u8::from(stood)));
+    report.tally("silent", stood);
     if let Some((last, before)) = report.kept("second").zip(report.kept("finished")) {
         let rate = (finished - before) / (second - last).max(1.0);
         report.add("samples", 1.0);
@@ -124,12 +126,8 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
 }
 
 /// How much the seconds of a run differ: standard deviation over mean, as fio prints it.
-fn rates_of_seconds(
-    op: Option<Op>,
-    samples: [Option<f64>; 3],
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
+fn rates_of_seconds(op: Option<Op>, report: &mut Report, sink: &mut dyn Sink) {
+    let samples = ["samples", "sum of rates", "sum of squares"].map(|what| report.take(what));
     let [Some(n), Some(sum), Some(squares)] = samples else { return };
     let mean = sum / n;
     if n > 1.0 && mean > 0.0 {
@@ -142,38 +140,27 @@ fn rates_of_seconds(
 }
 
 fn emit(report: &mut Report, sink: &mut dyn Sink) {
-    let op = match report.part {
-        "" => None,
-        "write" => Some(Op::Write),
-        _ => Some(Op::Read),
-    };
-    let [count, mean, max, min] = ["count", "mean", "max", "min"].map(|what| report.take(what));
+    let op = [Op::Write, Op::Read].into_iter().find(|op| op.name() == report.part);
+    report.enter("");
+    rates_of_seconds(op, report, sink);
+    let [count, mean, max, min, asked] =
+        ["count", "mean", "max", "min", "asked"].map(|what| report.take(what));
     let [second, finished, so_far, _] =
         ["second", "finished", "mean so far", "flight"].map(|what| report.take(what));
-    let samples = ["samples", "sum of rates", "sum of squares"].map(|what| report.take(what));
-    let asked = report.take("asked");
-    report.enter("");
-    rates_of_seconds(op, samples, report, sink);
     if let Some(((count, mean), max)) = count.zip(mean).zip(max) {
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         let (min, max) = (min.unwrap_or(0.0), max.max(mean));
         let histogram = Histogram::from_summary(count as u64, mean * 1e9, ns(min), ns(max));
-        let device = report.device(sink);
         if let Some(at_once) = asked {
+            let device = report.device(sink);
             sink.add_fact(device, typed::RUN_AT_ONCE, at_once as u64);
         }
-        let mut all = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-        all.op = op;
-        sink.distribution(all);
-        return;
-    }
-    let Some((seconds, finished)) = second.zip(finished).filter(|(s, n)| *s > 0.0 && *n > 0.0)
-    else {
-        return;
-    };
-    // The size of an object is not a size of a request to a disk.
-    let mean = so_far.filter(|mean| *mean > 0.0).map(|mean| mean * 1e9);
-    if let Some(known) = rates(Some(finished / seconds), None, mean) {
+        report.latencies(op, "", histogram, sink);
+    } else if let Some((seconds, finished)) =
+        second.zip(finished).filter(|(s, n)| *s > 0.0 && *n > 0.0)
+        // The size of an object is not a size of a request to a disk.
+        && let Some(known) = rates(Some(finished / seconds), None, so_far.map(|mean| mean * 1e9))
+    {
         report.average(op, known, Some(seconds), sink);
     }
 }
