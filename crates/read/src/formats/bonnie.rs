@@ -110,9 +110,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         let (size, block) = sizes(size)?;
         Some((kind, size, block, phases))
     });
-    let Some((kind, size, block, phases)) = sized.next() else {
-        return report.fails("the size of the file is not a number");
-    };
+    let (kind, size, block, phases) =
+        report.need(sized.next(), "the size of the file is not a number")?;
     report.keep("size", size);
     report.keep("block", block.unwrap_or(BLOCK));
     for (_, place, kept) in PHASES {
