@@ -21,7 +21,7 @@ use crate::counters::processes::Processes;
 use crate::counters::processor::Processor;
 use crate::counters::stated::{Column, state_disks};
 use crate::drive::health::{Drive, leading};
-use crate::facts::AddFact;
+use crate::facts::{About, AddFact};
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
 use crate::text::wall_time::Moments;
@@ -296,6 +296,13 @@ pub(crate) const WRITTEN: &str = "written to all disks";
 
 /// A number that is kept until the end of a report, by its name, and the fact that it is.
 pub(crate) type Total = (&'static str, fn(f64) -> (FactKey, FactValue));
+
+/// Its subject.
+impl About for &Report {
+    fn device(self, sink: &mut dyn Sink) -> Option<DeviceId> {
+        Some(Report::device(self, sink))
+    }
+}
 
 /// A row of a histogram: from, to (ns) and how many.
 type Bucket = (u64, u64, u64);

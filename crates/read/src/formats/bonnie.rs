@@ -145,8 +145,7 @@ fn rates_alone(report: &mut Report, sink: &mut dyn Sink) {
         if let Some(known) = rates(Some(per_s / block), Some(per_s), None) {
             report.average(Some(op), known, None, sink);
         }
-        let device = report.device(sink);
-        sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
+        sink.add_fact(&*report, typed::RUN_CACHED, PageCache::Unknown);
     }
 }
 

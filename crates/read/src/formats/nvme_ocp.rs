@@ -62,8 +62,7 @@ static LABELS: Labels = Labels {
                 None => integer(value.trim_end_matches('%')),
             };
             let value = report.need(value, "the value is not a number")?;
-            let device = report.device(sink);
-            sink.add_fact(device, typed::SMART_NVME_OCP.of(name), value);
+            sink.add_fact(&*report, typed::SMART_NVME_OCP.of(name), value);
             Some(())
         })
         .like(&["Uncorrectable read error count                  0", "Percent free blocks  97%"]),

@@ -47,8 +47,7 @@ static LABELS: Labels = Labels {
         .like(&["$ rados bench -p rbd 10 write --no-cleanup", "rados -p data bench 60 rand"]),
         announces("^Maintaining {n:u} concurrent ", |found, report, sink| {
             let at_once = found.count("n")?;
-            let device = report.device(sink);
-            sink.add_fact(device, typed::RUN_AT_ONCE, at_once);
+            sink.add_fact(&*report, typed::RUN_AT_ONCE, at_once);
             Some(())
         })
         .like(&["Maintaining 16 concurrent writes of 4194304 bytes to objects of size 4194304"]),
@@ -133,9 +132,8 @@ fn rates_of_seconds(op: Option<Op>, report: &mut Report, sink: &mut dyn Sink) {
     if n > 1.0 && mean > 0.0 {
         let op = op.map_or("mixed", Op::name);
         let deviation = (squares / n - mean * mean).max(0.0).sqrt() / mean;
-        let device = report.device(sink);
-        sink.add_fact(device, typed::RUN_RATE_DEVIATION.of(op), deviation);
-        sink.add_fact(device, typed::RUN_RATE_SAMPLES.of(op), n as u64);
+        sink.add_fact(&*report, typed::RUN_RATE_DEVIATION.of(op), deviation);
+        sink.add_fact(&*report, typed::RUN_RATE_SAMPLES.of(op), n as u64);
     }
 }
 
@@ -152,8 +150,7 @@ fn emit(report: &mut Report, sink: &mut dyn Sink) {
         let (min, max) = (min.unwrap_or(0.0), max.max(mean));
         let histogram = Histogram::from_summary(count as u64, mean * 1e9, ns(min), ns(max));
         if let Some(at_once) = asked {
-            let device = report.device(sink);
-            sink.add_fact(device, typed::RUN_AT_ONCE, at_once as u64);
+            sink.add_fact(&*report, typed::RUN_AT_ONCE, at_once as u64);
         }
         report.latencies(op, "", histogram, sink);
     } else if let Some((seconds, finished)) =
