@@ -1,8 +1,8 @@
 //! Documents: what a format reads in one of JSON, element by element or as a whole.
 //!
 //! All handle damage in the same way. An element that cannot be used is malformed. Of a truncated
-//! document the complete part is read, with a note; it is a loss unless it ends between two elements
-//! of a list.
+//! document the complete part is read, with a note; it is a loss unless the document ends between
+//! two elements of a list.
 
 use iowhy_model::Sink;
 use serde_json::Value;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use iowhy_model::typed::Key;
 use iowhy_model::{
-    DeviceId, Distribution, Fact, FactKey, FactValue, Histogram, Interval, Layer, Nanos, Op, Rates,
-    Recording, Sink, Stage,
+    DeviceId, Fact, FactKey, FactValue, Histogram, Interval, Layer, Nanos, Op, Rates, Recording,
+    Sink,
 };
 
 use super::MadeOnce;
@@ -516,21 +516,6 @@ impl Report {
                 self.state(fact);
             }
         }
-    }
-
-    /// Emits latencies of an application, and of which operations they are, if not of one.
-    pub fn latencies(
-        &self,
-        op: Option<Op>,
-        label: &str,
-        histogram: Histogram,
-        sink: &mut dyn Sink,
-    ) {
-        let device = self.device(sink);
-        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-        one.op = op;
-        one.label = (!label.is_empty()).then(|| sink.name(label));
-        sink.distribution(one);
     }
 
     /// States what rows add up to, before the report is over.

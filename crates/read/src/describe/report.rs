@@ -11,5 +11,6 @@ pub(crate) use super::labels::{
 };
 pub(crate) use super::pattern::Found;
 pub(crate) use crate::facts::{AddFact, note};
+pub(crate) use crate::histogram::buckets::latencies;
 pub(crate) use crate::text::columns::Heading;
 pub(crate) use crate::{Format, Step, WallTime, bytes, decimal, integer};

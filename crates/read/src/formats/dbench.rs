@@ -75,6 +75,6 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         "Flush" => Op::Flush,
         _ => Op::Other,
     };
-    report.latencies(Some(op), name, histogram, sink);
+    latencies(report.device(sink), Some(op), name, histogram, sink);
     Some(())
 }

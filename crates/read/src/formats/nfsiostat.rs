@@ -38,7 +38,7 @@ const TITLES: [&str; 8] = [
 /// Columns without which a row shows nothing of throughput, and of latency.
 const FEWEST: usize = 2;
 const TIMED: usize = 6;
-/// What is kept of a report: of each operation those of [`TITLES`] that count, and which these are.
+/// Which of these are kept of a row, and the names that they have for each operation.
 const KEPT: [usize; 4] = [0, 1, 5, 4];
 const PARTS: [(Op, &str, [&str; 4]); 2] = [
     (Op::Read, "read", ["reads/s", "kB read/s", "ms per read", "ms of a read's round trip"]),

@@ -152,7 +152,7 @@ fn emit(report: &mut Report, sink: &mut dyn Sink) {
         if let Some(at_once) = asked {
             sink.add_fact(&*report, typed::RUN_AT_ONCE, at_once as u64);
         }
-        report.latencies(op, "", histogram, sink);
+        latencies(report.device(sink), op, "", histogram, sink);
     } else if let Some((seconds, finished)) =
         second.zip(finished).filter(|(s, n)| *s > 0.0 && *n > 0.0)
         // The size of an object is not a size of a request to a disk.

@@ -151,7 +151,7 @@ fn emit(run: &mut Report, sink: &mut dyn Sink) {
     let device = run.device(sink);
     let length = seconds.map(Nanos::from_seconds);
     sink.interval(Interval { length, rates, ..Interval::new(device, Layer::Application) });
-    latencies(run, sink);
+    together(run, sink);
     let cached = run.kept("direct").map(|direct| [PageCache::Yes, PageCache::No][direct as usize]);
     sink.add_fact(device, typed::RUN_CACHED, cached.unwrap_or(PageCache::Unknown));
     // Each thread waits for its request (`Using synchronous I/O mode`). Where it waits for flushes
@@ -162,8 +162,8 @@ fn emit(run: &mut Report, sink: &mut dyn Sink) {
     }
 }
 
-/// Those of all operations together, each of them with `--histogram`.
-fn latencies(run: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+/// Latencies of all operations together, each of them with `--histogram`.
+fn together(run: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let [min, mean, max, events] = ["min", "mean", "max", "events"].map(|what| run.kept(what));
     let (min, mean, max) = (min?, mean? * 1e6, max?);
     let events = events.filter(|events| *events >= 1.0)? as u64;
@@ -179,6 +179,7 @@ fn latencies(run: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         counted.sum_ns = histogram.sum_ns;
         histogram = counted;
     }
-    run.latencies(None, "reads, writes and fsyncs together", histogram, sink);
+    let label = "reads, writes and fsyncs together";
+    latencies(run.device(sink), None, label, histogram, sink);
     Some(())
 }
