@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) mod document;
 pub(crate) mod drive;
 pub(crate) mod labels;
 pub(crate) mod log;

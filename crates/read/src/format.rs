@@ -2,10 +2,12 @@
 
 use iowhy_model::Level;
 
+use crate::describe::document::{Content, DocumentReader};
 use crate::describe::labels::{Labels, ReadyLabels};
 use crate::describe::log::{Log, LogReader, Ready};
 use crate::describe::table::{ReadyTable, Table, TableReader};
 use crate::reader::{Detect, Reader};
+use crate::text::document::sniff_document;
 
 /// A format of the list in `formats.rs`.
 #[derive(Clone, Copy)]
@@ -143,6 +145,13 @@ impl Format {
         sniff: fn(&[&str]) -> Detect,
     ) -> Format {
         Format::custom::<R>(summary, level, needles, Sniff::Lines(sniff))
+    }
+
+    /// The same of a program that reads a JSON document.
+    pub(crate) const fn document<C: Content>(summary: &'static str, level: Level) -> Format {
+        Format::program::<DocumentReader<C>>(summary, level, &["^document"], |lines| {
+            sniff_document(lines, C::KEYS)
+        })
     }
 
     const fn custom<R: Reader + Default + 'static>(

@@ -9,6 +9,7 @@ mod cycles;
 mod facts;
 mod goldens;
 mod grammar;
+mod hooks;
 mod leaks;
 mod lexer;
 mod lists;
@@ -68,6 +69,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "core tree without engines", check: arrows::core_tree },
     Rule { name: "each fact is written and used", check: facts::check },
     Rule { name: "goldens contain no date, version or path", check: goldens::check },
+    Rule { name: "hooks of described formats are short", check: hooks::check },
     Rule { name: "lists equal folders and are sorted", check: lists::check },
     Rule { name: "manual headings", check: lists::headings },
     Rule { name: "members of a list do not use each other", check: members::check },

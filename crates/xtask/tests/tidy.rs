@@ -42,6 +42,11 @@ fn goldens_hold_no_date_version_or_path() {
 }
 
 #[test]
+fn hooks_of_described_formats_are_short() {
+    holds("hooks of described formats are short");
+}
+
+#[test]
 fn lists_equal_folders_and_are_sorted() {
     holds("lists equal folders and are sorted");
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::typed::{OfProcess, Share};
-use iowhy_model::{DeviceId, Distribution, Layer, Nanos, Op, Sink, Stage, typed};
+use iowhy_model::{DeviceId, Nanos, Op, Sink, typed};
 
 use crate::facts::AddFact;
-use crate::histogram::buckets::mean_only;
+use crate::histogram::buckets::{latencies, mean_only};
 
 /// What a session waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -109,9 +109,7 @@ impl DatabaseWaits {
 /// Emits this many waits for I/O with this mean, as a session measured them.
 pub(crate) fn io_waits(device: DeviceId, op: Op, waits: u64, mean_ns: f64, sink: &mut dyn Sink) {
     if let Some(histogram) = mean_only(waits, mean_ns) {
-        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-        one.op = Some(op);
-        sink.distribution(one);
+        latencies(device, Some(op), "", histogram, sink);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Averages that many formats report in the same way.
 
 use iowhy_model::typed::{BytesPerSecond, Key};
-use iowhy_model::{DeviceId, FactValue, Rates, Sink, typed};
+use iowhy_model::{DeviceId, FactValue, Op, Rates, Sink, typed};
 
 use crate::facts::AddFact;
 
@@ -15,6 +15,12 @@ pub(crate) fn rates(ios: Option<f64>, bytes: Option<f64>, await_ns: Option<f64>)
         bytes_per_s: bytes.filter(|bytes| *bytes >= 0.0),
         await_ns: await_ns.filter(|ns| ios_per_s > 0.0 && *ns > 0.0),
     })
+}
+
+/// The same of several operations: requests and bytes per second, and the mean latency in ns.
+pub(crate) fn by_op<const N: usize>(parts: [(Op, [Option<f64>; 3]); N]) -> Vec<(Op, Rates)> {
+    let parts = parts.into_iter();
+    parts.filter_map(|(op, [ios, bytes, wait])| Some((op, rates(ios, bytes, wait)?))).collect()
 }
 
 /// A number to one decimal, as it is printed.

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use iowhy_model::typed::Key;
 use iowhy_model::{
-    DeviceId, FactKey, FactValue, Histogram, Interval, Layer, Nanos, Op, Rates, Recording, Sink,
+    DeviceId, Fact, FactKey, FactValue, Histogram, Interval, Layer, Nanos, Op, Rates, Recording,
+    Sink,
 };
 
 use super::MadeOnce;
@@ -20,7 +21,7 @@ use crate::counters::processes::Processes;
 use crate::counters::processor::Processor;
 use crate::counters::stated::{Column, state_disks};
 use crate::drive::health::{Drive, leading};
-use crate::facts::AddFact;
+use crate::facts::{About, AddFact};
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
 use crate::text::wall_time::Moments;
@@ -293,6 +294,16 @@ pub(crate) struct Work {
 pub(crate) const READ: &str = "read of all disks";
 pub(crate) const WRITTEN: &str = "written to all disks";
 
+/// A number that is kept until the end of a report, by its name, and the fact that it is.
+pub(crate) type Total = (&'static str, fn(f64) -> (FactKey, FactValue));
+
+/// Its subject.
+impl About for &Report {
+    fn device(self, sink: &mut dyn Sink) -> Option<DeviceId> {
+        Some(Report::device(self, sink))
+    }
+}
+
 /// A row of a histogram: from, to (ns) and how many.
 type Bucket = (u64, u64, u64);
 
@@ -345,8 +356,26 @@ impl Report {
 
     /// The line could not be read, for this reason.
     pub fn fails(&mut self, why: &'static str) -> Option<()> {
-        self.why = Some(why);
-        None
+        self.need(None, why)
+    }
+
+    /// The same of a line that is only perhaps one of the report; else it is another's.
+    pub fn fails_if(&mut self, is_meant: bool, why: &'static str) -> Option<()> {
+        self.need((!is_meant).then_some(()), why).and(None)
+    }
+
+    /// A value without which the line could not be read, for this reason.
+    pub fn need<T>(&mut self, value: Option<T>, why: &'static str) -> Option<T> {
+        if value.is_none() {
+            self.why = Some(why);
+        }
+        value
+    }
+
+    /// Whether a row has as many values as the heading has columns; else it could not be read.
+    pub fn fits(&mut self, values: usize) -> Option<()> {
+        let fits = values == self.heading.width();
+        self.need(fits.then_some(()), "the values do not match the heading")
     }
 
     /// Keeps a line verbatim for later lines; number and bytes are limited.
@@ -439,6 +468,11 @@ impl Report {
         self.keep(what, known + more)
     }
 
+    /// Counts one more, if this is so.
+    pub fn tally(&mut self, what: &str, is_one: bool) -> Option<()> {
+        if is_one { self.add(what, 1.0) } else { Some(()) }
+    }
+
     /// The numbers that are kept under names with this beginning, and the rest of each name.
     pub fn kept_under<'r>(&'r self, begin: &'r str) -> impl Iterator<Item = (&'r str, f64)> {
         let known = self.numbers.iter();
@@ -462,6 +496,26 @@ impl Report {
     pub(crate) fn column(&self, what: &str) -> Column {
         let known = self.columns.iter().find(|(known, _)| *known == what);
         known.map(|(_, column)| *column).unwrap_or_default()
+    }
+
+    /// States the fact of each of these numbers that was kept: of a device, or of the machine.
+    pub fn state_kept(&self, of: Option<DeviceId>, totals: &[Total], sink: &mut dyn Sink) {
+        let place = sink.source().place();
+        for (what, fact) in totals {
+            if let Some((key, value)) = self.kept(what).map(fact) {
+                sink.fact(Fact::new(of, key, value, &place));
+            }
+        }
+    }
+
+    /// States them as facts of its subject, unless these are known.
+    pub fn add_kept(&mut self, totals: &[Total]) {
+        for (what, fact) in totals {
+            let fact = self.kept(what).map(fact);
+            if let Some(fact) = fact.filter(|(key, _)| !self.drive.has(key.clone())) {
+                self.state(fact);
+            }
+        }
     }
 
     /// States what rows add up to, before the report is over.

@@ -6,10 +6,11 @@ pub(crate) use iowhy_model::{
 };
 
 pub(crate) use super::labels::{
-    Command, Labels, Opens, READ, Report, WRITTEN, Work, announces, begins, counts, follows, label,
-    one_by_one, perhaps, says,
+    Command, Labels, Opens, READ, Report, Total, WRITTEN, Work, announces, begins, counts, follows,
+    label, one_by_one, perhaps, says,
 };
 pub(crate) use super::pattern::Found;
 pub(crate) use crate::facts::{AddFact, note};
+pub(crate) use crate::histogram::buckets::latencies;
 pub(crate) use crate::text::columns::Heading;
 pub(crate) use crate::{Format, Step, WallTime, bytes, decimal, integer};

@@ -164,12 +164,10 @@ static LABELS: Labels = Labels {
         "^maxCache information$", "^MaxCache {*}nformation$",
     ],
     end: Some(|report, _| {
-        if let Some(missing) = report.kept("missing") {
-            report.fact(typed::ARRAY_DEGRADED, missing as u64);
-        }
-        if report.kept("rebuilt").is_some() {
-            report.fact(typed::ARRAY_ACTION, ArrayAction::Rebuild);
-        }
+        report.add_kept(&[
+            ("missing", |missing| typed::ARRAY_DEGRADED.with(missing as u64)),
+            ("rebuilt", |_| typed::ARRAY_ACTION.with(ArrayAction::Rebuild)),
+        ]);
     }),
     ..Labels::NEW
 };

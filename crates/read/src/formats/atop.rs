@@ -66,36 +66,37 @@ fn disk(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let values: Vec<Option<f64>> = found.text("values")?.split_whitespace().map(decimal).collect();
     let of = |place: usize| values.get(place).copied().flatten();
     let pair = |ios: usize| of(ios).zip(of(ios + 1));
-    let (Some(busy_ms), Some(reads), Some(writes)) = (of(0), pair(1), pair(3)) else {
-        return report.fails("a line of a disk with fewer than six values");
-    };
+    let known = of(0).zip(pair(1)).zip(pair(3));
+    let ((busy_ms, reads), writes) =
+        report.need(known, "a line of a disk with fewer than six values")?;
     // A kernel that counts no discards is printed as -1.
     let discards = pair(5).filter(|(ios, _)| *ios >= 0.0);
     let length = found.count("seconds")? as f64;
     let busy = busy_ms / 1e3 / length;
-    let mut interval = Interval::new(sink.device(found.text("name")?), Layer::Block);
+    let rates = |(op, done): (Op, Option<(f64, f64)>)| {
+        let (ios, sectors) = done?;
+        let bytes_per_s = Some(sectors * SECTOR / length);
+        Some((op, Rates { ios_per_s: ios / length, bytes_per_s, ..Rates::default() }))
+    };
     let known = [(Op::Read, Some(reads)), (Op::Write, Some(writes)), (Op::Discard, discards)];
-    interval.rates = known
-        .into_iter()
-        .filter_map(|(op, done)| {
-            let (ios, sectors) = done?;
-            let bytes_per_s = Some(sectors * SECTOR / length);
-            Some((op, Rates { ios_per_s: ios / length, bytes_per_s, ..Rates::default() }))
-        })
-        .collect();
+    let mut interval = Interval::new(sink.device(found.text("name")?), Layer::Block);
+    interval.rates = known.into_iter().filter_map(rates).collect();
     interval.busy = Some(busy);
     interval.queue_len = of(8).map(|while_busy| while_busy * busy.min(1.0));
     interval.in_flight = of(7).map(|in_flight| in_flight as u64);
     interval.length = Some(Nanos::from_seconds(length));
     interval.since_boot = report.part == SINCE_BOOT;
-    if !interval.since_boot {
-        let begun = (found.count("end")? as f64 - length).max(0.0);
-        let first = report.kept("first").unwrap_or(begun);
-        report.keep("first", first);
-        interval.start = Some(Time::from_seconds((begun - first).max(0.0)));
-    }
-    let host = found.text("host")?;
-    sink.source().is_of_host(host);
+    interval.start = start(found.count("end")? as f64 - length, report);
+    sink.source().is_of_host(found.text("host")?);
     sink.interval(interval);
     Some(())
+}
+
+/// When an interval began that is of the present, counted from the first.
+fn start(begun: f64, report: &mut Report) -> Option<Time> {
+    (report.part != SINCE_BOOT).then_some(())?;
+    let begun = begun.max(0.0);
+    let first = report.kept("first").unwrap_or(begun);
+    report.keep("first", first);
+    Some(Time::from_seconds((begun - first).max(0.0)))
 }

@@ -24,7 +24,6 @@
 //! ## Not in this output
 //! How long requests waited: atop prints no await. The latency distribution.
 
-use crate::counters::processor::shares;
 use crate::describe::report::*;
 use crate::text::numbers::{spaced_time_ns, span_s};
 
@@ -39,9 +38,8 @@ const PER_SECOND: &str = "/s";
 const MOST_PERCENT: f64 = 1e6;
 /// How far off the length of an interval may be that no line states.
 const OFF: f64 = 0.1;
-/// The names of atop's shares of one processor, and those that are known.
-const SHARES: [(&str, &str); 5] =
-    [("sys", "sy"), ("user", "us"), ("idle", "id"), ("wait", "wa"), ("steal", "st")];
+/// The names of atop's shares of one processor, in the order of `counters/processor.rs`.
+const SHARES: [&str; 5] = ["user", "sys", "wait", "steal", "idle"];
 const PROCESSORS: &str = "processors";
 
 static LABELS: Labels = Labels {
@@ -194,10 +192,10 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let of = |name: &str| value(&cells, name).and_then(number);
     match label {
         "CPU" => {
-            for (name, own) in SHARES {
-                report.forget(own);
+            for name in SHARES {
+                report.forget(name);
                 let share = of(name).filter(|share| *share < MOST_PERCENT);
-                share.and_then(|share| report.keep(own, share));
+                share.and_then(|share| report.keep(name, share));
             }
             Some(())
         }
@@ -210,17 +208,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 fn screen(since_boot: bool, report: &mut Report, sink: &mut dyn Sink) {
     let title = report.quoted().first().and_then(|line| Title::of(line));
     let disks: Vec<Disk> = report.quoted().iter().filter_map(|line| Disk::of(line)).collect();
-    let mut seconds = title.as_ref().map(|title| title.seconds);
-    if seconds.is_none() {
-        let inferred = disks.iter().filter_map(Disk::seconds).min_by(|a, b| a.1.total_cmp(&b.1));
-        seconds = inferred.map(|(seconds, _)| seconds.round().max(1.0));
-        if let Some(seconds) = seconds {
-            sink.note(note(format!(
-                "the line with the interval is missing: {seconds} s, inferred from bytes and \
-                 throughput"
-            )));
-        }
-    }
+    report.forget_quoted();
+    let seconds = title.as_ref().map(|title| title.seconds).or_else(|| inferred(&disks, sink));
     let at = title.and_then(|title| title.at).filter(|_| !since_boot);
     let start = at.and_then(|at| {
         report.moments.begin(at, sink);
@@ -233,14 +222,19 @@ fn screen(since_boot: bool, report: &mut Report, sink: &mut dyn Sink) {
         interval.start = start.filter(|_| interval.length.is_some());
         sink.interval(interval);
     }
-    report.forget_quoted();
-    let processors = report.kept(PROCESSORS).filter(|n| *n > 0.0 && !since_boot);
-    let known = SHARES.map(|(_, own)| (own, report.take(own)));
-    if let Some(processors) = processors {
-        let words: Vec<(&str, String)> = known
-            .into_iter()
-            .filter_map(|(own, percent)| Some((own, format!("{:.2}", percent? / processors))))
-            .collect();
-        report.processor.take(&shares(words.iter().map(|(name, word)| (*name, word.as_str()))));
+    let shares = SHARES.map(|name| report.take(name));
+    if let Some(n) = report.kept(PROCESSORS).filter(|n| *n > 0.0 && !since_boot) {
+        let of_all = |percent: f64| (percent / n * 100.0).round() / 100.0;
+        report.processor.take(&shares.map(|percent| percent.map(of_all)));
     }
+}
+
+/// How long the interval was, s, where the line that says so is missing.
+fn inferred(disks: &[Disk], sink: &mut dyn Sink) -> Option<f64> {
+    let known = disks.iter().filter_map(Disk::seconds).min_by(|a, b| a.1.total_cmp(&b.1));
+    let seconds = known?.0.round().max(1.0);
+    sink.note(note(format!(
+        "the line with the interval is missing: {seconds} s, inferred from bytes and throughput"
+    )));
+    Some(seconds)
 }

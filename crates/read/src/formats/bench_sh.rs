@@ -51,9 +51,8 @@ fn run(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let rate = found.positive("n")? * unit;
     let rates = Rates { ios_per_s: rate / REQUEST, bytes_per_s: Some(rate), ..Rates::default() };
     report.average(Some(Op::Write), rates, Some(BYTES / rate), sink);
-    let device = report.device(sink);
-    sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(rate));
-    sink.add_fact(device, typed::RUN_CACHED, PageCache::Yes);
-    sink.add_fact(device, typed::RUN_DURABLE, Durable::Fdatasync);
+    sink.add_fact(&*report, typed::RUN_THROUGHPUT, BytesPerSecond(rate));
+    sink.add_fact(&*report, typed::RUN_CACHED, PageCache::Yes);
+    sink.add_fact(&*report, typed::RUN_DURABLE, Durable::Fdatasync);
     Some(())
 }

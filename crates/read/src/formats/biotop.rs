@@ -58,10 +58,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     integer(words.first()?)?;
     // From the right: a program's name may hold blanks.
     let [pid, comm @ .., way, major, minor, disk, ios, size, wait] = &words[..] else {
-        return match words.len() > 4 {
-            true => report.fails("the row ends before its heading does"),
-            false => None,
-        };
+        return report.fails_if(words.len() > 4, "the row ends before its heading does");
     };
     let way = match *way {
         "R" => Some(Op::Read),

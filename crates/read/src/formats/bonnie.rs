@@ -110,9 +110,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         let (size, block) = sizes(size)?;
         Some((kind, size, block, phases))
     });
-    let Some((kind, size, block, phases)) = sized.next() else {
-        return report.fails("the size of the file is not a number");
-    };
+    let (kind, size, block, phases) =
+        report.need(sized.next(), "the size of the file is not a number")?;
     report.keep("size", size);
     report.keep("block", block.unwrap_or(BLOCK));
     for (_, place, kept) in PHASES {
@@ -146,8 +145,7 @@ fn rates_alone(report: &mut Report, sink: &mut dyn Sink) {
         if let Some(known) = rates(Some(per_s / block), Some(per_s), None) {
             report.average(Some(op), known, None, sink);
         }
-        let device = report.device(sink);
-        sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
+        sink.add_fact(&*report, typed::RUN_CACHED, PageCache::Unknown);
     }
 }
 

@@ -55,9 +55,9 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     };
     let ns = |word: &str| fixed(word, 9).and_then(|ns| u64::try_from(ns).ok());
     let numbers = ns(min).zip(ns(max)).zip(decimal(mean)).zip(integer(count));
-    let Some((((min, max), mean), count)) = numbers.filter(|(_, count)| *count > 0) else {
-        return report.fails("the times of the row are not numbers");
-    };
+    let numbers = numbers.filter(|(_, count)| *count > 0);
+    let (((min, max), mean), count) =
+        report.need(numbers, "the times of the row are not numbers")?;
     let stage = match stage {
         "Q2G" => Stage::Before,
         "I2D" => Stage::Queue,

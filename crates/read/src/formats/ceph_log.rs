@@ -236,54 +236,41 @@ struct CephLog {
 
 impl Reader for CephLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (osd, what, ns) = match Entry::of(line) {
-            Some(Entry::Store { osd, what, ns }) => (osd, what, ns),
-            Some(Entry::Blocked { osds, count, oldest_s }) => {
-                let named: Vec<Option<u64>> = match osds.is_empty() {
-                    true => vec![None],
-                    false => osds.into_iter().map(Some).collect(),
-                };
-                for osd in named {
+        let Some(entry) = Entry::of(line) else {
+            let is_meant = line.contains("slow operation observed for ");
+            return Step::skipped_if(is_meant, "the line has no duration");
+        };
+        match entry {
+            Entry::Store { osd, what, ns } => {
+                let name = osd.map_or("an OSD".to_string(), |osd| format!("osd.{osd}"));
+                let reads = ["read", "get", "list"].iter().any(|word| what.contains(word));
+                let op = if reads { Op::Read } else { Op::Flush };
+                self.slow.take((&name, op, what), ns, moment(line), sink);
+            }
+            Entry::Blocked { osds, count, oldest_s } => {
+                let unnamed = osds.is_empty().then_some(None);
+                for osd in osds.into_iter().map(Some).chain(unnamed) {
                     let known = self.blocked.entry(osd).or_default();
                     known.most = known.most.max(count);
                     known.oldest_s = known.oldest_s.max(oldest_s);
                 }
-                return Step::Consumed;
             }
-            Some(Entry::Scrubbed(errors)) => {
-                self.scrubbed = self.scrubbed.max(errors);
-                return Step::Consumed;
-            }
-            Some(Entry::Noted { osd }) => {
+            Entry::Scrubbed(errors) => self.scrubbed = self.scrubbed.max(errors),
+            Entry::Noted { osd } => {
                 self.noted.insert(osd);
-                return Step::Consumed;
             }
-            Some(Entry::NoReply { osd }) => {
-                if self.silent.insert(osd) {
-                    let message = Message::new("", line.trim());
-                    let remote = typed::KERNEL_LOG.of(MessageKind::Remote.name());
-                    sink.add_fact_here(&format!("osd.{osd}"), remote, message);
-                }
-                return Step::Consumed;
+            Entry::NoReply { osd } if self.silent.insert(osd) => {
+                let message = Message::new("", line.trim());
+                let remote = typed::KERNEL_LOG.of(MessageKind::Remote.name());
+                sink.add_fact_here(&format!("osd.{osd}"), remote, message);
             }
-            Some(Entry::Stalled { osd, least_s }) => {
+            Entry::NoReply { .. } => {}
+            Entry::Stalled { osd, least_s } => {
                 let (count, limit_s) = self.stalled.entry(osd).or_default();
                 (*count, *limit_s) = (*count + 1, least_s.max(*limit_s));
-                return Step::Consumed;
             }
-            Some(Entry::SlowStores(count)) => {
-                self.slow_stores = self.slow_stores.max(count);
-                return Step::Consumed;
-            }
-            None if line.contains("slow operation observed for ") => {
-                return Step::skipped("the line has no duration");
-            }
-            None => return Step::NotMine,
-        };
-        let name = osd.map_or("an OSD".to_string(), |osd| format!("osd.{osd}"));
-        let reads = what.contains("read") || what.contains("get") || what.contains("list");
-        let op = if reads { Op::Read } else { Op::Flush };
-        self.slow.take((&name, op, what), ns, moment(line), sink);
+            Entry::SlowStores(count) => self.slow_stores = self.slow_stores.max(count),
+        }
         Step::Consumed
     }
 

@@ -22,60 +22,35 @@
 
 use serde_json::Value;
 
+use crate::describe::document::Content;
 use crate::program::*;
-use crate::text::document::{Document, Piece, sniff_document};
 
-pub(super) const FORMAT: Format = Format::program::<CephOsdPerfJson>(
+pub(super) const FORMAT: Format = Format::document::<CephOsdPerf>(
     "ceph osd perf -f json: mean commit latency of each OSD",
     Level::A,
-    &["^document"],
-    |lines| sniff_document(lines, &[LIST]),
 );
 
-const LIST: &str = "\"osd_perf_infos\"";
 const NS_PER_MS: f64 = 1e6;
 
 #[derive(Default)]
-struct CephOsdPerfJson {
-    document: Document,
-}
+struct CephOsdPerf;
 
-impl Reader for CephOsdPerfJson {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (pieces, mut step) = self.document.list_step(LIST, line);
-        for piece in pieces {
-            let Piece::Element(osd) = piece else { continue };
-            if let Err(reason) = take(&osd, sink) {
-                step = Step::Malformed(reason);
-            }
-        }
-        step
+impl Content for CephOsdPerf {
+    const KEYS: &[&str] = &["\"osd_perf_infos\""];
+    const LIST: Option<&str> = Some("\"osd_perf_infos\"");
+    const TRUNCATED: &str = "the document is truncated";
+
+    fn element(&mut self, osd: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        let id = osd.get("id").and_then(Value::as_u64).ok_or("an OSD without a number")?;
+        let of = |key| osd.get("perf_stats")?.get(key)?.as_f64().filter(|value| *value >= 0.0);
+        let ms = || Some(of("commit_latency_ms")? * NS_PER_MS);
+        let known = of("commit_latency_ns").or_else(ms);
+        let commit_ns = known.ok_or("the latencies are not numbers")?;
+        let device = sink.device(&format!("osd.{id}"));
+        let mut interval = Interval::new(device, Layer::Application);
+        interval.await_ns = Some(commit_ns).filter(|ns| *ns > 0.0);
+        sink.interval(interval);
+        sink.add_fact(device, typed::CEPH_COMMIT, Nanos(commit_ns.round() as i64));
+        Ok(())
     }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.document.is_over() {
-            return;
-        }
-        if let Some(osd) = self.document.cut_element()
-            && take(&osd, sink).is_err()
-        {
-            sink.skip(note("the document is truncated within an OSD, which is ignored"));
-        } else if self.document.is_torn() {
-            sink.skip(note("the document is truncated"));
-        }
-    }
-}
-
-/// An element of the list: `{"id": 1, "perf_stats": {"commit_latency_ms": 412, ...}}`.
-fn take(osd: &Value, sink: &mut dyn Sink) -> Result<(), String> {
-    let id = osd.get("id").and_then(Value::as_u64).ok_or("an OSD without a number")?;
-    let of = |key| osd.get("perf_stats")?.get(key)?.as_f64().filter(|value| *value >= 0.0);
-    let ms = || Some(of("commit_latency_ms")? * NS_PER_MS);
-    let commit_ns = of("commit_latency_ns").or_else(ms).ok_or("the latencies are not numbers")?;
-    let device = sink.device(&format!("osd.{id}"));
-    let mut interval = Interval::new(device, Layer::Application);
-    interval.await_ns = Some(commit_ns).filter(|ns| *ns > 0.0);
-    sink.interval(interval);
-    sink.add_fact(device, typed::CEPH_COMMIT, Nanos(commit_ns.round() as i64));
-    Ok(())
 }

@@ -115,25 +115,16 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let named = report.heading.place(&column("", "", "Name"), 0).unwrap_or(0);
     let numbers = words.get(named + 1..).filter(|numbers| !numbers.is_empty())?;
     let (values, moment) = match is_plot {
-        true => {
-            // `20261121` is taken apart, so that the days are known.
-            let (date, time) = (words.first()?, words.get(1)?);
-            decimal(date)?;
-            let date = date.get(..4).zip(date.get(4..6)).zip(date.get(6..8));
-            let moment = date.map(|((year, month), day)| format!("{year}-{month}-{day} {time}"));
-            (words.get(2..)?, moment)
-        }
-        false => (&words[..], words.get(..named).map(|time| time.join(" "))),
+        true => (words.get(2..)?, plotted_time(words.first()?, words.get(1)?)?),
+        false => (&words[..], words.get(..named)?.join(" ")),
     };
     let sound = numbers.iter().filter(|word| decimal(word).is_some_and(|value| value >= 0.0));
     let sound = sound.count();
-    if !is_plot && sound * 2 <= numbers.len() {
-        return None;
-    }
-    if values.len() != report.heading.width() || !is_plot && sound < numbers.len() {
-        return report.fails("the values do not match the heading");
-    }
-    if let Some(now) = moment.and_then(|moment| WallTime::read(&moment)) {
+    (is_plot || sound * 2 > numbers.len()).then_some(())?;
+    let is_whole = is_plot || sound == numbers.len();
+    let fits = is_whole && values.len() == report.heading.width();
+    report.need(fits.then_some(()), "the values do not match the heading")?;
+    if let Some(now) = WallTime::read(&moment) {
         report.moments.begin(now, sink);
     }
     let mut disks: Vec<&str> =
@@ -144,6 +135,13 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         emit(name, |op, what| report.heading.number(&column(disk, op, what), values), report, sink);
     }
     Some(())
+}
+
+/// `20261121 10:00:05` with dashes, so that the days are known.
+fn plotted_time(date: &str, time: &str) -> Option<String> {
+    decimal(date)?;
+    let date = date.get(..4).zip(date.get(4..6)).zip(date.get(6..8));
+    Some(date.map_or(String::new(), |((year, month), day)| format!("{year}-{month}-{day} {time}")))
 }
 
 fn emit(name: &str, of: impl Fn(&str, &str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {

@@ -58,9 +58,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     if !words.iter().all(|word| value(word).is_some() || WallTime::read(word).is_some()) {
         return None;
     }
-    if words.len() != report.heading.width() {
-        return report.fails("the values do not match the heading");
-    }
+    report.fits(words.len())?;
     if let Some(now) = report.heading.word("Time", &words).and_then(WallTime::read) {
         report.moments.begin(now, sink);
     }

@@ -60,6 +60,13 @@ const MOST_BLOCKED: &str = "most blocked";
 const MOST_TABLE: &str = "table with most blocked";
 /// The processors of this screen, where each has a line: sums of their shares, and how many.
 const EACH: &str = "each ";
+/// Facts of some of them.
+const TOTALS: [Total; 4] = [
+    (LEAST, |share| typed::MEMORY_AVAILABLE.with(Share(share))),
+    (SWAPPED, |share| typed::SWAP_USED_SHARE.with(Share(share))),
+    (NO_SWAP, |_| typed::SWAP_NONE.with(true)),
+    (RECLAIM, |percent| typed::TASKS_KSWAPD.with(Share::from_percent(percent))),
+];
 /// Rows: the load, and swap in use, KiB.
 const LOAD: &str = "load";
 const SWAP: &str = "swap";
@@ -172,7 +179,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let words: Vec<&str> = found.line().split_whitespace().collect();
     let Some(first) = words.len().checked_sub(report.heading.width() + 1) else {
         let is_meant = found.line().contains(':') && words.len() > 3;
-        return is_meant.then(|| report.fails("the values do not match the heading"))?;
+        return report.fails_if(is_meant, "the values do not match the heading");
     };
     let (stamp, rest) = words.split_at_checked(first).filter(|(stamp, _)| !stamp.is_empty())?;
     let (which, values) = rest.split_first()?;
@@ -213,11 +220,12 @@ fn close_screen(report: &mut Report) {
 fn swap(sizes: &Sizes, report: &mut Report) -> Option<()> {
     let Some(used) = sizes.get("used") else { return Some(()) };
     report.row(SWAP, used);
-    let total = sizes.get("total");
-    report.keep(NO_SWAP, f64::from(total == Some(0.0)));
-    if let Some(total) = total.filter(|total| *total > 0.0) {
-        report.most(SWAPPED, used / total);
-    }
+    report.forget(NO_SWAP);
+    match sizes.get("total") {
+        Some(0.0) => report.keep(NO_SWAP, 1.0),
+        Some(total) if total > 0.0 && used > 0.0 => report.most(SWAPPED, used / total),
+        _ => None,
+    };
     let cached = sizes.get("cached").unwrap_or(0.0);
     let available = sizes.get("avail").or(report.kept(AVAILABLE).map(|kib| kib + cached));
     let share = available.zip(report.kept(TOTAL)).filter(|(_, total)| *total > 0.0);
@@ -263,18 +271,7 @@ fn state(report: &mut Report, sink: &mut dyn Sink) {
     report.column(LOAD).state(None, load, |tasks| tasks, sink);
     let swap = ["mean", "max"].map(|of| typed::SWAP_IN_USE.of(of));
     report.column(SWAP).state(None, swap, |kib| Bytes::from_kib(kib.round() as u64), sink);
-    if let Some(share) = report.kept(LEAST) {
-        sink.add_fact(None, typed::MEMORY_AVAILABLE, Share(share));
-    }
-    if let Some(share) = report.kept(SWAPPED).filter(|share| *share > 0.0) {
-        sink.add_fact(None, typed::SWAP_USED_SHARE, Share(share));
-    }
-    if report.kept(NO_SWAP) == Some(1.0) {
-        sink.add_fact(None, typed::SWAP_NONE, true);
-    }
-    if let Some(share) = report.kept(RECLAIM) {
-        sink.add_fact(None, typed::TASKS_KSWAPD, Share::from_percent(share));
-    }
+    report.state_kept(None, &TOTALS, sink);
     let mut busy: Vec<(&str, f64)> = report.kept_under(BUSY).collect();
     busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     for (who, share) in busy.into_iter().take(NAMED) {

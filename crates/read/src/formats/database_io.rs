@@ -26,7 +26,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::histogram::buckets::mean_only;
+use crate::counters::database_waits::io_waits;
 use crate::program::*;
 
 pub(super) const FORMAT: Format = Format::program::<DatabaseIo>(
@@ -188,12 +188,8 @@ impl DatabaseIo {
         let device = sink.device(name);
         let mut found = false;
         let take = |op: Op, count: f64, ns: f64, sink: &mut dyn Sink| {
-            let histogram = mean_only(count as u64, ns / count).filter(|_| ns > 0.0);
-            if let Some(histogram) = histogram {
-                let mut one =
-                    Distribution::new(device, Layer::Application, Stage::Total, histogram);
-                one.op = Some(op);
-                sink.distribution(one);
+            if ns > 0.0 {
+                io_waits(device, op, count as u64, ns / count, sink);
             }
         };
         let (mut rest, mut rest_ns, mut is_parted) = (0.0, 0.0, false);

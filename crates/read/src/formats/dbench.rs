@@ -69,15 +69,12 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let mut histogram = Histogram::from_summary(count, mean, 0, longest as u64);
     // The shortest time is not given.
     histogram.min_ns = None;
-    let device = report.device(sink);
-    let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-    one.op = Some(match name {
+    let op = match name {
         "ReadX" => Op::Read,
         "WriteX" => Op::Write,
         "Flush" => Op::Flush,
         _ => Op::Other,
-    });
-    one.label = Some(sink.name(name));
-    sink.distribution(one);
+    };
+    latencies(report.device(sink), Some(op), name, histogram, sink);
     Some(())
 }

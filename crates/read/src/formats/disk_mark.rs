@@ -83,9 +83,8 @@ fn with_latency(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Opti
     let cached = if kind.len() == 3 { PageCache::No } else { PageCache::Unknown };
     let mean = bytes(&size).filter(|bytes| *bytes > 0.0)?;
     row(found, report, op, mean, sink)?;
-    let device = report.device(sink);
-    sink.add_fact(device, typed::RUN_AT_ONCE, at_once);
-    sink.add_fact(device, typed::RUN_CACHED, cached);
+    sink.add_fact(&*report, typed::RUN_AT_ONCE, at_once);
+    sink.add_fact(&*report, typed::RUN_CACHED, cached);
     Some(())
 }
 

@@ -82,8 +82,7 @@ static LABELS: Labels = Labels {
             |found, report, sink| {
                 if found.text("what")? == "outside" {
                     let per_s = found.number("kb")? * 1024.0 / found.number("s")?;
-                    let device = report.device(sink);
-                    sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
+                    sink.add_fact(&*report, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
                 }
                 Some(())
             },
@@ -101,8 +100,7 @@ static LABELS: Labels = Labels {
     end: Some(|report, sink| {
         let Some(us) = report.kept("us") else { return };
         emit(report, Op::Flush, 1e6 / us, None, sink);
-        let device = report.device(sink);
-        sink.add_fact(device, typed::FLUSH_TIME, Nanos::from_us(us.round()));
+        sink.add_fact(&*report, typed::FLUSH_TIME, Nanos::from_us(us.round()));
     }),
     ..Labels::NEW
 };
@@ -142,7 +140,6 @@ fn emit(
     sink: &mut dyn Sink,
 ) -> Option<()> {
     report.average(Some(op), one_by_one(per_s), seconds, sink)?;
-    let device = report.device(sink);
-    sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
+    sink.add_fact(report, typed::RUN_CACHED, PageCache::No);
     Some(())
 }

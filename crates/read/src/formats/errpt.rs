@@ -136,7 +136,6 @@ struct Errpt {
 
 impl Reader for Errpt {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = sink.here();
         if is_heading(line) {
             return Step::Consumed;
         }
@@ -153,7 +152,7 @@ impl Reader for Errpt {
             let message =
                 Message::new(&row.stamp, &format!("{}: {}", row.resource, row.description));
             let name = if is_device { row.resource } else { "" };
-            self.log_events.add(kind, name, message, place, sink);
+            self.log_events.add(kind, name, message, sink.here(), sink);
         }
         Step::Consumed
     }

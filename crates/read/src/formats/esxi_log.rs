@@ -266,23 +266,21 @@ struct EsxiLog {
 
 impl Reader for EsxiLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = sink.here();
         let Some((stamp, message)) = split(line).or_else(|| of_iscsid(line)) else {
             // A message continues in the next line of syslog, which has its time and no processor.
             let more = line.trim().is_empty() || line.contains(" vmkernel: ");
             return if more { Step::Consumed } else { Step::NotMine };
         };
         self.log_events.line(stamp);
-        if let Some(volume) = of_nfs(message) {
+        let of_nfs = of_nfs(message).map(|volume| (MessageKind::Remote, volume));
+        let event = of_nfs.or_else(|| Some((kind(message)?, device(message))));
+        if let Some((kind, name)) = event {
             let text = Message::new(stamp, message);
-            self.log_events.add(MessageKind::Remote, volume, text, place, sink);
-        } else if let Some(kind) = kind(message) {
-            let text = Message::new(stamp, message);
-            self.log_events.add(kind, device(message), text, place, sink);
+            self.log_events.add(kind, name, text, sink.here(), sink);
         } else if let Some(us) = deteriorated_us(message) {
             let longest = self.deteriorated.entry(device(message).to_string()).or_default();
             if us > longest.0 {
-                *longest = (us, place);
+                *longest = (us, sink.here());
             }
         }
         Step::Consumed

@@ -34,12 +34,13 @@ use iowhy_model::DeviceId;
 use iowhy_model::typed::Share;
 use serde_json::Value;
 
+use crate::describe::document::{Content, DocumentReader};
 use crate::fio::bins;
 use crate::fio::latencies::{Latencies, at_once, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary, long_name, one_device};
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::program::*;
-use crate::text::document::{Document, Piece, sniff_document};
+use crate::text::document::sniff_document;
 
 pub(super) const FORMAT: Format = Format::program::<FioJson>(
     "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
@@ -82,49 +83,47 @@ fn lacks_opening_brace(line: &str) -> bool {
 
 #[derive(Default)]
 struct FioJson {
-    document: Document,
+    jobs: DocumentReader<Jobs>,
     has_begun: bool,
-    jobs: u64,
+}
+
+impl Reader for FioJson {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        match is_first && lacks_opening_brace(line) {
+            true => self.jobs.line(&format!("{{{line}"), sink),
+            false => self.jobs.line(line, sink),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.jobs.finish(sink);
+    }
+}
+
+#[derive(Default)]
+struct Jobs {
     runtime: Nanos,
     estimated: bool,
     /// The options of all jobs, as stated ahead of them.
     global: Option<Value>,
 }
 
-impl Reader for FioJson {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let opened = (!self.has_begun && lacks_opening_brace(line)).then(|| format!("{{{line}"));
-        self.has_begun = true;
-        let (pieces, step) = self.document.list_step("\"jobs\"", opened.as_deref().unwrap_or(line));
-        for piece in pieces {
-            match piece {
-                Piece::Element(job) => self.job(&job, sink),
-                Piece::Whole(rest) => self.rest(&rest, sink),
-                Piece::Broken(_) => sink.lost("parts of a damaged document", 1),
-            }
-        }
-        step
+impl Content for Jobs {
+    const KEYS: &[&str] = &MARKS;
+    const LIST: Option<&str> = Some("\"jobs\"");
+
+    fn head(&mut self, head: &Value, sink: &mut dyn Sink) {
+        let version = head.get("fio version").and_then(Value::as_str);
+        sink.source().host = version.map(str::to_string);
+        self.global = head.get("global options").cloned();
     }
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if !self.document.is_over() {
-            if let Some(job) = self.document.cut_element() {
-                self.job(&job, sink);
-            } else if self.document.is_torn() {
-                sink.lost("unreadable jobs", 1);
-            }
-            if let Some(rest) = self.document.repaired() {
-                self.rest(&rest, sink);
-            }
-            sink.skip(note("the document is truncated; the complete part was read"));
-        }
-        if self.estimated {
-            sink.note(note("the counts of this histogram are computed from printed percentiles"));
-        }
+    fn element(&mut self, job: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        self.job(job, sink);
+        Ok(())
     }
-}
 
-impl FioJson {
     /// What comes next to the jobs.
     fn rest(&mut self, rest: &Value, sink: &mut dyn Sink) {
         let list = |key: &str| rest.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -148,14 +147,15 @@ impl FioJson {
         }
     }
 
-    fn job(&mut self, job: &Value, sink: &mut dyn Sink) {
-        if self.jobs == 0 {
-            let head = self.document.repaired().unwrap_or_default();
-            let version = head.get("fio version").and_then(Value::as_str);
-            sink.source().host = version.map(str::to_string);
-            self.global = head.get("global options").cloned();
+    fn end(&mut self, sink: &mut dyn Sink) {
+        if self.estimated {
+            sink.note(note("the counts of this histogram are computed from printed percentiles"));
         }
-        self.jobs += 1;
+    }
+}
+
+impl Jobs {
+    fn job(&mut self, job: &Value, sink: &mut dyn Sink) {
         let none = serde_json::Map::new();
         let options = [job.get("job options"), self.global.as_ref()];
         let options = options.map(|options| options.and_then(Value::as_object).unwrap_or(&none));

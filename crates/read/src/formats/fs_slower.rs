@@ -106,45 +106,36 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let time = *words.first()?;
     let clock = WallTime::read(time);
     let is_timed = clock.is_some() || decimal(time).is_some();
-    if !is_timed && !has_odd(time) {
-        return None;
-    }
+    (is_timed || has_odd(time)).then_some(())?;
     // A program's name may hold blanks: the process is the first number before a letter.
     let is_process = |pair: &[&str]| integer(pair[0]).is_some() && op(pair[1]).is_some();
-    let Some(place) = words.windows(2).skip(2).position(is_process).map(|place| place + 2) else {
-        return if words.len() > 5 && is_timed { report.fails(MISMATCH) } else { None };
+    let Some(place) = words.windows(2).skip(2).position(is_process) else {
+        return report.fails_if(words.len() > 5 && is_timed, MISMATCH);
     };
-    if !is_timed {
-        return report.fails("the time of the row is not a time");
-    }
-    let (front, values) = words.split_at_checked(place + 1)?;
-    let [who @ .., pid] = front else { return None };
+    report.need(is_timed.then_some(()), "the time of the row is not a time")?;
+    let (front, values) = words.split_at_checked(place + 3)?;
+    let ([_, who @ .., pid], letter) = (front, values.first()?) else { return None };
     let at = report.kept("latency")? as usize;
     let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);
-    let (Some(latency), Some(op)) = (latency, values.first().and_then(|letter| op(letter))) else {
-        return report.fails(MISMATCH);
-    };
-    if values.first().is_some_and(|letter| OF_NFS.contains(letter)) {
-        report.keep("of nfs", 1.0);
-    }
-    let mut event = Event::new(report.device(sink), op, Layer::Syscall);
+    let latency = Nanos(report.need(latency, MISMATCH)?);
+    report.tally("of nfs", OF_NFS.contains(letter));
+    let end = Time::from_seconds(seconds(time, clock, report)?);
+    let mut event = Event::new(report.device(sink), op(letter)?, Layer::Syscall);
     event.bytes = values.get(1).and_then(|word| integer(word)?.try_into().ok());
     event.pid = integer(pid).and_then(|pid| pid.try_into().ok());
-    event.comm = who.get(1..).map(|comm| sink.name(&comm.join(" ")));
+    event.comm = Some(sink.name(&who.join(" ")));
     let file = values.get(at + 1..).unwrap_or_default().join(" ");
     event.file = (!file.is_empty()).then(|| sink.name(&file));
-    let seconds = match clock {
-        Some(now) => {
-            report.moments.at(now);
-            report.moments.since_first()
-        }
-        None => decimal(time),
-    };
-    let end = Time::from_seconds(seconds?);
-    event.completed = Some(end);
-    event.queued = Some(end - Nanos(latency));
+    (event.queued, event.completed) = (Some(end - latency), Some(end));
     sink.event(event);
     Some(())
+}
+
+/// The time of a row: since the first, or as it is printed, s.
+fn seconds(time: &str, clock: Option<WallTime>, report: &mut Report) -> Option<f64> {
+    let Some(now) = clock else { return decimal(time) };
+    report.moments.at(now);
+    report.moments.since_first()
 }
 
 fn op(letter: &str) -> Option<Op> {

@@ -61,11 +61,10 @@ struct GlusterLog {
 
 impl Reader for GlusterLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = sink.here();
         let Some((stamp, message, server)) = silent(line) else { return Step::NotMine };
         self.events.line(stamp);
         let event = Message::new(stamp, message);
-        self.events.add(MessageKind::Remote, server, event, place, sink);
+        self.events.add(MessageKind::Remote, server, event, sink.here(), sink);
         Step::Consumed
     }
 

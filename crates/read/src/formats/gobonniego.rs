@@ -60,7 +60,6 @@ fn rate(
 ) -> Option<()> {
     report.name(if op.is_some() { "sequential 64K" } else { "random 512" });
     let rates = Rates { ios_per_s, bytes_per_s: Some(bytes), ..Rates::default() };
-    let device = report.device(sink);
-    sink.add_fact(device, typed::RUN_CACHED, PageCache::Yes);
+    sink.add_fact(&*report, typed::RUN_CACHED, PageCache::Yes);
     report.average(op, rates, None, sink)
 }

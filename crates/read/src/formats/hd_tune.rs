@@ -39,9 +39,8 @@ static LABELS: Labels = Labels {
         .like(&["HD Tune: Samsung SSD 840 EVO 120G Benchmark"]),
         says("^Transfer Rate Average{ }: {mb:n} MB/s", |found, report, sink| {
             let rate = BytesPerSecond((found.positive("mb")? * MIB).round());
-            let device = report.device(sink);
-            sink.add_fact(device, typed::RUN_THROUGHPUT, rate);
-            sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
+            sink.add_fact(&*report, typed::RUN_THROUGHPUT, rate);
+            sink.add_fact(&*report, typed::RUN_CACHED, PageCache::No);
             Some(())
         })
         .like(&["Transfer Rate Average : 308.1 MB/sec"]),

@@ -134,16 +134,13 @@ fn stated(report: &mut Report, sink: &mut dyn Sink) {
         let (value, who) = (Nanos::from_ms(seconds * 1e3), report.quoted().concat());
         sink.add_fact(None, typed::DATABASE_LATCH_WAIT, OfProcess { value, who });
     }
-    let rates = [typed::FILE_FLUSHES, typed::FILE_READS, typed::FILE_WRITES];
-    for (key, what) in rates.into_iter().zip(["file.flushes", "file.reads", "file.writes"]) {
-        if let Some(rate) = report.kept(what) {
-            sink.add_fact(None, key, PerSecond(rate));
-        }
-    }
-    let counts = [typed::FLUSH_PENDING, typed::READ_PENDING, typed::WRITE_PENDING];
-    for (key, what) in counts.into_iter().zip(["flush.pending", "read.pending", "write.pending"]) {
-        if let Some(count) = report.kept(what) {
-            sink.add_fact(None, key, count as u64);
-        }
-    }
+    let totals: [Total; 6] = [
+        ("file.flushes", |rate| typed::FILE_FLUSHES.with(PerSecond(rate))),
+        ("file.reads", |rate| typed::FILE_READS.with(PerSecond(rate))),
+        ("file.writes", |rate| typed::FILE_WRITES.with(PerSecond(rate))),
+        ("flush.pending", |count| typed::FLUSH_PENDING.with(count as u64)),
+        ("read.pending", |count| typed::READ_PENDING.with(count as u64)),
+        ("write.pending", |count| typed::WRITE_PENDING.with(count as u64)),
+    ];
+    report.state_kept(None, &totals, sink);
 }

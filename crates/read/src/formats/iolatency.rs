@@ -95,9 +95,6 @@ struct Command {
 
 impl Command {
     fn of(line: &str) -> Option<Command> {
-        if !line.contains("iolatency") {
-            return None;
-        }
         let words: Vec<&str> = line.split_whitespace().collect();
         let program = |word: &&str| {
             matches!(word.rsplit('/').next(), Some("iolatency" | "iolatency_micro"))

@@ -32,62 +32,36 @@
 use serde_json::{Map, Value};
 
 use crate::counters::disk_columns::{RowBuilder, are_whole_first};
+use crate::describe::document::Content;
 use crate::program::*;
-use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::wall_time::Moments;
 
-pub(super) const FORMAT: Format = Format::program::<IostatJson>(
-    "iostat -o JSON of sysstat, complete or truncated",
-    Level::A,
-    &["^document"],
-    |lines| sniff_document(lines, &["\"sysstat\""]),
-);
+pub(super) const FORMAT: Format =
+    Format::document::<Reports>("iostat -o JSON of sysstat, complete or truncated", Level::A);
 
 /// How many times too large 12.2.0 writes `wMB/s`: it takes sectors for megabytes.
 const SECTORS_PER_MB: f64 = 2048.0;
 
 #[derive(Default)]
-struct IostatJson {
-    document: Document,
+struct Reports {
     reports: u64,
     moments: Moments,
     /// The bug of 12.2.0 was reported.
     reported: bool,
 }
 
-impl Reader for IostatJson {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (pieces, step) = self.document.list_step("\"statistics\"", line);
-        for piece in pieces {
-            if let Piece::Element(report) = piece {
-                self.report(&report, sink);
-            }
-        }
-        step
-    }
+impl Content for Reports {
+    const KEYS: &[&str] = &["\"sysstat\""];
+    const LIST: Option<&str> = Some("\"statistics\"");
+    const TRUNCATED: &str = "the document is truncated: the last report may be missing disks";
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.document.is_over() {
-            return;
-        }
-        if let Some(report) = self.document.cut_element() {
-            self.report(&report, sink);
-        }
-        if self.document.is_torn() {
-            sink.skip(note("the document is truncated within a row, which is ignored"));
-        } else {
-            sink.note(note("the document is truncated: the last report may be missing disks"));
-        }
-    }
-}
-
-impl IostatJson {
-    fn report(&mut self, report: &Value, sink: &mut dyn Sink) {
-        if self.reports == 0
-            && let Some((name, host)) = self.document.repaired().as_ref().and_then(host)
-        {
+    fn head(&mut self, head: &Value, sink: &mut dyn Sink) {
+        if let Some((name, host)) = host(head) {
             sink.source().is_of_printed_host(&name, host);
         }
+    }
+
+    fn element(&mut self, report: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
         let now = report.get("timestamp").and_then(moment);
         let rows = report.get("disk").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let drafts: Vec<(&str, RowBuilder)> =
@@ -105,8 +79,11 @@ impl IostatJson {
             sink.interval(interval);
         }
         self.reports += 1;
+        Ok(())
     }
+}
 
+impl Reports {
     fn row<'a>(&mut self, row: &'a Value, sink: &mut dyn Sink) -> Option<(&'a str, RowBuilder)> {
         let row = row.as_object()?;
         let name = row.get("disk_device").or_else(|| row.get("disk-device"));

@@ -138,10 +138,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     if is_sum(read_unit) && is_sum(written_unit) {
         return report.keep(SUMS, 1.0);
     }
-    let rates = (per_second(read, read_unit), per_second(written, written_unit));
-    let (Some(read), Some(written)) = rates else {
-        return report.fails("the rates of the row are not numbers");
-    };
+    let rates = per_second(read, read_unit).zip(per_second(written, written_unit));
+    let (read, written) = report.need(rates, "the rates of the row are not numbers")?;
     let is_share = |word: &str| matches!(word, "%" | "?unavailable?") || decimal(word).is_some();
     let command: Vec<&str> = rest.iter().copied().skip_while(|word| is_share(word)).collect();
     let who = format!("{} ({pid})", command.join(" "));

@@ -116,12 +116,8 @@ fn waits(found: &Found, waits: &mut DatabaseWaits) {
     let locks_us = modes.sum::<f64>().min(took_us);
     let reads = after("timeReadingMicros").filter_map(leading).map(|us| us as f64);
     let reads_us = reads.sum::<f64>().min(took_us - locks_us);
+    let rest_us = took_us - locks_us - reads_us;
     waits.time(Awaited::Lock, "timeAcquiringMicros", locks_us / 1e6, 1);
     waits.time(Awaited::Read, "timeReadingMicros", reads_us / 1e6, 1);
-    waits.time(
-        Awaited::Other,
-        "rest of the slow queries",
-        (took_us - locks_us - reads_us) / 1e6,
-        0,
-    );
+    waits.time(Awaited::Other, "rest of the slow queries", rest_us / 1e6, 0);
 }

@@ -70,7 +70,7 @@ static LABELS: Labels = Labels {
         perhaps("^{statement:text}", statement).like(&["COMMIT;"]),
     ],
     cut: &["# Query_time:", "page_cleaner: "],
-    end: Some(stated),
+    end: Some(|report, sink| report.state_kept(None, &TOTALS, sink)),
     ..Labels::NEW
 };
 
@@ -78,7 +78,7 @@ static LABELS: Labels = Labels {
 fn cleaner(found: &Found, is_idle: bool, report: &mut Report) -> Option<()> {
     let ms = found.number("ms")?;
     if is_idle {
-        return report.most("idle", ms);
+        return if ms > 0.0 { report.most("idle", ms) } else { Some(()) };
     }
     report.add("rounds", 1.0);
     report.most("slowest", ms)
@@ -102,19 +102,12 @@ fn statement(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()>
     Some(())
 }
 
-fn stated(report: &mut Report, sink: &mut dyn Sink) {
-    if let Some((rounds, ms)) = report.kept("rounds").zip(report.kept("slowest")) {
-        sink.add_fact(None, typed::FLUSH_SLOW, rounds as u64);
-        sink.add_fact(None, typed::FLUSH_ROUND, Nanos::from_ms(ms));
-    }
-    if let Some(times) = report.kept("full") {
-        sink.add_fact(None, typed::STALL_STOPPED, times as u64);
-    }
-    if let Some(ms) = report.kept("idle").filter(|ms| *ms > 0.0) {
-        sink.add_fact(None, typed::FLUSH_IDLE, Nanos::from_ms(ms));
-    }
-    if let Some((commits, seconds)) = report.kept("commits").zip(report.kept("slowest commit")) {
-        sink.add_fact(None, typed::COMMIT_SLOW, commits as u64);
-        sink.add_fact(None, typed::COMMIT_SLOWEST, Nanos::from_seconds(seconds));
-    }
-}
+/// Facts of the rounds, stalls and commits.
+const TOTALS: [Total; 6] = [
+    ("rounds", |rounds| typed::FLUSH_SLOW.with(rounds as u64)),
+    ("slowest", |ms| typed::FLUSH_ROUND.with(Nanos::from_ms(ms))),
+    ("full", |times| typed::STALL_STOPPED.with(times as u64)),
+    ("idle", |ms| typed::FLUSH_IDLE.with(Nanos::from_ms(ms))),
+    ("commits", |commits| typed::COMMIT_SLOW.with(commits as u64)),
+    ("slowest commit", |seconds| typed::COMMIT_SLOWEST.with(Nanos::from_seconds(seconds))),
+];

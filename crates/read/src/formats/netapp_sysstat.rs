@@ -48,9 +48,11 @@ static LABELS: Labels = Labels {
     ],
     own: &["^in out read write", "^--"],
     end: Some(|report, sink| {
-        let Some(busiest) = report.kept(BUSIEST) else { return };
-        sink.add_fact(None, typed::NETAPP_DISK_UTIL, Share::from_percent(busiest));
-        sink.add_fact(None, typed::NETAPP_CP_BACK, report.kept(BACK).unwrap_or(0.0) as u64);
+        let totals: [Total; 2] = [
+            (BUSIEST, |percent| typed::NETAPP_DISK_UTIL.with(Share::from_percent(percent))),
+            (BACK, |count| typed::NETAPP_CP_BACK.with(count as u64)),
+        ];
+        report.state_kept(None, &totals, sink);
     }),
     ..Labels::NEW
 };

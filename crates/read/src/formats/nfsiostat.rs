@@ -38,7 +38,8 @@ const TITLES: [&str; 8] = [
 /// Columns without which a row shows nothing of throughput, and of latency.
 const FEWEST: usize = 2;
 const TIMED: usize = 6;
-/// What is kept of a report: of each operation those of [`TITLES`] that count.
+/// Which of these are kept of a row, and the names that they have for each operation.
+const KEPT: [usize; 4] = [0, 1, 5, 4];
 const PARTS: [(Op, &str, [&str; 4]); 2] = [
     (Op::Read, "read", ["reads/s", "kB read/s", "ms per read", "ms of a read's round trip"]),
     (
@@ -113,47 +114,40 @@ fn heading(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()
 
 /// Values of a row, all or some of them. `0 (0.0%)` is one.
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
-    let words = || found.line().split_whitespace();
     let count = report.kept(COLUMNS).unwrap_or(0.0) as usize;
-    let Some((_, _, names)) = PARTS.iter().find(|(_, name, _)| *name == report.part) else {
-        // The values below `ops/s  rpc bklog`.
-        return words().all(|word| decimal(word).is_some()).then_some(());
-    };
-    if count == 0 {
-        return match columns(found.line()) {
-            Some(count) => report.keep(COLUMNS, count as f64),
-            None if found.line().starts_with(TITLES[0]) => {
-                resolve(report);
-                report.fails("the titles of the columns are damaged")
-            }
-            None => words().all(|word| decimal(word).is_some()).then_some(()),
-        };
-    }
-    for word in words().filter(|word| !word.starts_with('(')) {
-        let place = report.kept(VALUES).unwrap_or(0.0) as usize;
+    let part = PARTS.iter().find(|(_, name, _)| *name == report.part && count > 0);
+    let Some((_, _, names)) = part else { return titles(found.line(), report) };
+    let words = found.line().split_whitespace().filter(|word| !word.starts_with('('));
+    let mut place = report.kept(VALUES).unwrap_or(0.0) as usize;
+    for word in words {
         let Some(value) = decimal(word).filter(|value| *value >= 0.0) else {
             resolve(report);
-            return match place == 0 && decimal(word).is_none() {
-                true => None,
-                false => report.fails("a value of the row is not a number"),
-            };
+            let is_meant = place > 0 || decimal(word).is_some();
+            return report.fails_if(is_meant, "a value of the row is not a number");
         };
-        let kept = ["ops/s", "kB/s", "avg exe (ms)", "avg RTT (ms)"].into_iter().zip(names);
-        let kept = kept.filter(|(title, _)| TITLES.get(place) == Some(title)).map(|(_, name)| name);
-        kept.for_each(|name| {
-            report.keep(name, value);
-        });
-        report.keep(VALUES, (place + 1) as f64);
+        let kept = KEPT.iter().zip(names).find(|(known, _)| **known == place);
+        kept.and_then(|(_, name)| report.keep(name, value));
+        place += 1;
     }
-    let read = report.kept(VALUES).unwrap_or(0.0) as usize;
-    if read > count {
+    report.keep(VALUES, place as f64);
+    if place > count {
         resolve(report);
         return report.fails("the values do not match the heading");
     }
-    if read == count {
-        report.enter("");
+    if place == count { report.enter("") } else { Some(()) }
+}
+
+/// Titles that follow the name of an operation, or values below `ops/s  rpc bklog`.
+fn titles(line: &str, report: &mut Report) -> Option<()> {
+    let is_of_op = !report.part.is_empty();
+    match columns(line).filter(|_| is_of_op) {
+        Some(count) => report.keep(COLUMNS, count as f64),
+        None if is_of_op && line.starts_with(TITLES[0]) => {
+            resolve(report);
+            report.fails("the titles of the columns are damaged")
+        }
+        None => line.split_whitespace().all(|word| decimal(word).is_some()).then_some(()),
     }
-    Some(())
 }
 
 /// An incomplete row does not count.

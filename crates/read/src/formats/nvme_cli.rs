@@ -129,12 +129,10 @@ static LABELS: Labels = Labels {
         "^endurance group critical warning", "^{---|===|...}",
     ],
     end: Some(|report, _| {
-        if let Some(us) = report.kept("exit") {
-            report.fact(typed::SMART_IDLE_EXIT, Nanos::from_us(us));
-        }
-        if let Some(errors) = report.kept("of the medium") {
-            report.fact(typed::SMART_NVME_ERROR_LOG_MEDIA, errors as u64);
-        }
+        report.add_kept(&[
+            ("exit", |us| typed::SMART_IDLE_EXIT.with(Nanos::from_us(us))),
+            ("of the medium", |n| typed::SMART_NVME_ERROR_LOG_MEDIA.with(n as u64)),
+        ]);
     }),
     ..Labels::NEW
 };

@@ -81,9 +81,8 @@ static LABELS: Labels = Labels {
 fn counted(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let kind = found.text("kind")?.to_ascii_lowercase();
     let bucket = usize::try_from(found.count("bucket")?).ok()?;
-    let Some(ns) = THRESHOLDS.get(bucket).and_then(|which| report.kept(which)) else {
-        return report.fails("the threshold of the bucket is missing");
-    };
+    let ns = THRESHOLDS.get(bucket).and_then(|which| report.kept(which));
+    let ns = report.need(ns, "the threshold of the bucket is missing")?;
     let from = ns / 1e6;
     let counts = OPS.into_iter().filter_map(|op| Some((op, found.count(op)?)));
     for (op, count) in counts.filter(|(_, count)| *count > 0) {

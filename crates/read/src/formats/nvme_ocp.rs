@@ -61,11 +61,8 @@ static LABELS: Labels = Labels {
                 Some(hex) => u64::from_str_radix(hex, 16).ok(),
                 None => integer(value.trim_end_matches('%')),
             };
-            let Some(value) = value else {
-                return report.fails("the value is not a number");
-            };
-            let device = report.device(sink);
-            sink.add_fact(device, typed::SMART_NVME_OCP.of(name), value);
+            let value = report.need(value, "the value is not a number")?;
+            sink.add_fact(&*report, typed::SMART_NVME_OCP.of(name), value);
             Some(())
         })
         .like(&["Uncorrectable read error count                  0", "Percent free blocks  97%"]),

@@ -24,7 +24,7 @@
 //! ## Not in this output
 //! The volume, unless the command is included; the time in the host's queue.
 
-use crate::counters::stated::rates;
+use crate::counters::stated::by_op;
 use crate::describe::report::*;
 use crate::drive::health::drive_named;
 
@@ -67,15 +67,9 @@ static LABELS: Labels = Labels {
         says("Performance Exceeded (us):$", |_, report, _| report.enter(VOLUME))
             .like(&["EBS Volume Performance Exceeded (us):"]),
         says("^{IOPS|Throughput}: {us:us}$", |found, report, _| {
-            let is_rate = found.line().starts_with('I');
-            let what = match (report.part, is_rate) {
-                (INSTANCE, true) => "instance iops",
-                (INSTANCE, false) => "instance throughput",
-                (VOLUME, true) => "volume iops",
-                (VOLUME, false) => "volume throughput",
-                _ => return None,
-            };
-            report.keep(what, found.time("us")?.ns() as f64)
+            let what = if found.line().starts_with('I') { "iops" } else { "throughput" };
+            [VOLUME, INSTANCE].contains(&report.part).then_some(())?;
+            report.keep(format!("{} {what}", report.part), found.time("us")?.ns() as f64)
         })
         .like(&["IOPS: 4000000", "Throughput: 0"]),
         says("^Queue Length (point in time): {n:u}$", |found, report, _| {
@@ -112,6 +106,14 @@ const OPS: [(Op, [&str; 3]); 2] = [
     (Op::Write, ["write ops", "write bytes", "write us"]),
 ];
 
+/// Time in which demand exceeded a limit, ns.
+const EXCEEDED: [Total; 4] = [
+    ("volume iops", |ns| typed::VOLUME_EXCEEDED.of("iops").with(Nanos(ns as i64))),
+    ("volume throughput", |ns| typed::VOLUME_EXCEEDED.of("throughput").with(Nanos(ns as i64))),
+    ("instance iops", |ns| typed::INSTANCE_EXCEEDED.of("iops").with(Nanos(ns as i64))),
+    ("instance throughput", |ns| typed::INSTANCE_EXCEEDED.of("throughput").with(Nanos(ns as i64))),
+];
+
 fn value(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let (_, names) = if found.line().starts_with('R') { OPS[0] } else { OPS[1] };
     let place = ["ops", "bytes", "us"].iter().position(|part| *part == report.part)?;
@@ -146,38 +148,29 @@ fn histogram(part: &'static str, report: &mut Report, sink: &mut dyn Sink) -> Op
 fn emit(report: &mut Report, sink: &mut dyn Sink) {
     histogram("", report, sink);
     report.enter("");
-    let numbers = OPS.map(|(op, names)| {
-        let wait = wait(report, names);
-        (op, names.map(|name| report.take(name)), wait)
-    });
-    let queue = report.take("queue");
-    let exceeded = [
-        (typed::VOLUME_EXCEEDED, "iops", report.take("volume iops")),
-        (typed::VOLUME_EXCEEDED, "throughput", report.take("volume throughput")),
-        (typed::INSTANCE_EXCEEDED, "iops", report.take("instance iops")),
-        (typed::INSTANCE_EXCEEDED, "throughput", report.take("instance throughput")),
-    ];
-    if report.kept("prints").is_none() || is_left_out(report) {
-        return;
+    if report.kept("prints").is_some() && !is_left_out(report) {
+        print(report, sink);
     }
-    let device = report.device(sink);
-    let every = report.kept("every");
-    let mut interval = Interval::new(device, Layer::Block);
-    interval.length = every.map(Nanos::from_seconds);
-    interval.in_flight = queue.map(|count| count as u64);
+    let of_ops = OPS.iter().flat_map(|(_, names)| *names);
+    let names = of_ops.chain(EXCEEDED.iter().map(|(name, _)| *name)).chain(["queue"]);
+    names.for_each(|name| report.forget(name));
+}
+
+fn print(report: &Report, sink: &mut dyn Sink) {
+    let (device, every) = (report.device(sink), report.kept("every"));
     if report.kept("prints") == Some(1.0) {
         sink.note(note("counted since the volume was attached, not current"));
         sink.add_fact(device, typed::COUNTERS_SINCE, "attached");
     }
-    for (family, what, ns) in exceeded {
-        if let Some(ns) = ns {
-            sink.add_fact(device, family.member(what), Nanos(ns as i64));
-        }
-    }
-    for (op, [ops, bytes, _], wait) in numbers {
-        let per_s = |count: Option<f64>| Some(count? / every?);
-        interval.rates.extend(rates(per_s(ops), per_s(bytes), wait).map(|rates| (op, rates)));
-    }
+    report.state_kept(Some(device), &EXCEEDED, sink);
+    let per_s = |what| Some(report.kept(what)? / every?);
+    let mut interval = Interval::new(device, Layer::Block);
+    interval.length = every.map(Nanos::from_seconds);
+    interval.in_flight = report.kept("queue").map(|count| count as u64);
+    interval.rates = by_op(OPS.map(|(op, names)| {
+        let [ops, bytes, _] = names;
+        (op, [per_s(ops), per_s(bytes), wait(report, names)])
+    }));
     if !interval.rates.is_empty() {
         sink.interval(interval);
     }

@@ -83,7 +83,7 @@ fn row(line: &str, report: &mut Report) -> Option<()> {
         _ => (awaited, event),
     };
     let Some(sessions) = integer(&count.replace(',', "")) else {
-        return has_odd(count).then(|| report.fails("the count of the row is not a number"))?;
+        return report.fails_if(has_odd(count), "the count of the row is not a number");
     };
     report.waits.sessions(awaited.unwrap_or(Awaited::Other), event, sessions);
     Some(())

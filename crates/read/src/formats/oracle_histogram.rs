@@ -28,7 +28,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of, latencies};
 use crate::histogram::latency_record::{DataSource, LatencyRecord, Unit};
 use crate::program::*;
 use crate::text::numbers::in_thousands;
@@ -308,16 +308,13 @@ fn thousands(cell: &str) -> Option<f64> {
 
 fn emit(name: &str, histogram: Option<Histogram>, sink: &mut dyn Sink) {
     let Some(histogram) = histogram else { return };
-    let device = sink.device(name);
-    let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-    one.op = match name {
+    let op = match name {
         "log file sync" => Some(Op::Write),
         name if name.contains("write") => Some(Op::Write),
         name if name.contains("read") && !name.contains("thread") => Some(Op::Read),
         _ => None,
     };
-    one.label = (!name.is_empty()).then(|| sink.name(name));
-    sink.distribution(one);
+    latencies(sink.device(name), op, name, histogram, sink);
 }
 
 #[cfg(test)]

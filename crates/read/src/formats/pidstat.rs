@@ -84,25 +84,22 @@ fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         report.heading = Heading::default();
         return Some(());
     }
-    if first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit()) {
-        // The means of all reports show nothing new, unless they are all that was pasted.
-        if report.kept("times").is_some() || report.heading.width() == 0 {
-            return Some(());
-        }
+    let is_mean = first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit());
+    // The means of all reports show nothing new, unless they are all that was pasted.
+    if report.heading.width() == 0 || is_mean && report.kept("times").is_some() {
+        return is_mean.then_some(());
+    }
+    if is_mean {
         if report.kept("means").is_none() {
             report.processes.report();
         }
         report.keep("means", 1.0);
         return row(words.get(1..)?, report);
     }
-    if report.heading.width() == 0 {
-        return None;
-    }
     let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
     // A zone after it is in the heading as well.
-    let zone = report.kept("stamp") == Some(3.0);
-    let (stamp, values) =
-        words.split_at_checked(1 + usize::from(half) + usize::from(half && zone))?;
+    let zone = half && report.kept("stamp") == Some(3.0);
+    let (stamp, values) = words.split_at_checked(1 + usize::from(half) + usize::from(zone))?;
     if report.moments.at(WallTime::read(&stamp.join(" "))?) {
         report.keep("times", 1.0);
         report.processes.report();

@@ -80,28 +80,21 @@ const MS_PER_S: f64 = 1e3;
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let cells = cells(found.line());
     let (time, cells) = cells.split_first()?;
-    let (moment, is_whole) = (WallTime::read(time), cells.len() == report.heading.width());
-    let moment = match moment {
-        Some(moment) if is_whole => moment,
-        Some(_) => return report.fails("the values do not match the heading"),
-        None if is_whole => return report.fails("the time cannot be read"),
-        None => return None,
-    };
+    let moment = WallTime::read(time);
+    if moment.is_some() {
+        report.fits(cells.len())?;
+    } else if cells.len() != report.heading.width() {
+        return None;
+    }
+    let moment = report.need(moment, "the time cannot be read")?;
     report.moments.begin(moment, sink);
     let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
     // The first row has no rates.
-    let disks = csv::disks(&report.heading, &cells, sink);
-    for disk in disks {
+    for disk in csv::disks(&report.heading, &cells, sink) {
         let of = |metric: &str| report.heading.number(&format!("{disk}\t{metric}"), &cells);
         let mut interval = Interval::new(sink.device(disk), Layer::Block);
-        for (op, name, letter) in OPS {
-            let (ios, bytes) = (of(name), of(&format!("{name}_bytes")));
-            let active_ms = of(&format!("{name}_rawactive")).zip(ios.filter(|ios| *ios > 0.0));
-            let mean_ms = of(&format!("{letter}_await")).or(active_ms.map(|(ms, ios)| ms / ios));
-            let known = rates(ios, bytes.map(|kib| kib * 1024.0), mean_ms.map(|ms| ms * NS_PER_MS));
-            let merges_per_s = of(&format!("{name}_merge"));
-            interval.rates.extend(known.map(|rates| (op, Rates { merges_per_s, ..rates })));
-        }
+        let rates = |(op, name, letter)| Some((op, averages(name, letter, of)?));
+        interval.rates = OPS.into_iter().filter_map(rates).collect();
         interval.queue_len = of("avg_qlen").or(of("aveq").map(|ms| ms / MS_PER_S));
         interval.busy = of("avactive").map(|ms| (ms / MS_PER_S).min(1.0));
         interval.in_flight = of("inflight").map(|count| count as u64);
@@ -111,4 +104,14 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// The averages of an operation, by the value of each metric.
+fn averages(name: &str, letter: &str, of: impl Fn(&str) -> Option<f64>) -> Option<Rates> {
+    let ios = of(name);
+    let active_ms = of(&format!("{name}_rawactive")).zip(ios.filter(|ios| *ios > 0.0));
+    let mean_ms = of(&format!("{letter}_await")).or(active_ms.map(|(ms, ios)| ms / ios));
+    let bytes = of(&format!("{name}_bytes")).map(|kib| kib * 1024.0);
+    let rates = rates(ios, bytes, mean_ms.map(|ms| ms * NS_PER_MS))?;
+    Some(Rates { merges_per_s: of(&format!("{name}_merge")), ..rates })
 }

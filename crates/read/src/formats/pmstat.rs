@@ -57,10 +57,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let load = before.last().is_some_and(|word| decimal(word).is_some() || *word == "?");
     if !load || before.len() > 2 || !row.iter().all(value) {
         let values = words.iter().filter(|word| value(word)).count();
-        return match values * 2 > report.heading.width() {
-            true => report.fails("the row does not match the heading"),
-            false => None,
-        };
+        let is_meant = values * 2 > report.heading.width();
+        return report.fails_if(is_meant, "the row does not match the heading");
     }
     report.processor.take(&shares(report.heading.pairs(row)));
     Some(())

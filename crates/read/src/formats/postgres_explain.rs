@@ -24,7 +24,7 @@
 //! ## Not in this output
 //! Individual latencies, the file or device, reads of other queries meanwhile.
 
-use crate::histogram::buckets::mean_only;
+use crate::histogram::buckets::{latencies, mean_only};
 use crate::program::*;
 
 pub(super) const FORMAT: Format = Format::program::<PostgresExplain>(
@@ -187,11 +187,7 @@ impl PostgresExplain {
                 }
                 let Some(histogram) = mean_only(count as u64, ms * 1e6 / count) else { continue };
                 let device = sink.device("PostgreSQL");
-                let mut one =
-                    Distribution::new(device, Layer::Application, Stage::Total, histogram);
-                one.op = Some(op);
-                one.label = Some(sink.name(label));
-                sink.distribution(one);
+                latencies(device, Some(op), label, histogram, sink);
             }
         }
         if read_ms > 0.0 {

@@ -72,7 +72,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let is_ours = cells.iter().any(|cell| KINDS.contains(cell));
     let count = report.heading.word("count", &cells).and_then(integer);
     let Some(sessions) = count.filter(|_| cells.len() == report.heading.width()) else {
-        return is_ours.then(|| report.fails("the row does not match the heading"))?;
+        return report.fails_if(is_ours, "the row does not match the heading");
     };
     let kind = report.heading.word("event_type", &cells)?;
     let event = report.heading.word("event", &cells)?;

@@ -79,37 +79,36 @@ fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
         Some((path, rest)) => (Some(path), rest),
         None => (None, line.trim()),
     };
+    path.is_none_or(|path| resource(path).is_some()).then_some(())?;
     let mut rows: Vec<PressureLine> = Vec::new();
     for word in rest.split_whitespace() {
         match (word.split_once('='), rows.last_mut()) {
             (None, _) if matches!(word, "some" | "full") => {
                 rows.push(PressureLine { path, share: word, fields: Vec::new() });
             }
-            (Some(field), Some(row)) => row.fields.push(field),
+            (Some(field), Some(row)) if is_sound(field) => row.fields.push(field),
             _ => return None,
         }
     }
-    let sound = |(key, value): &(&str, &str)| match *key {
+    let may_be_cut = headed || path.is_some();
+    let is_row = |PressureLine { fields, .. }: &PressureLine| {
+        fields.len() == 4 || may_be_cut && !fields.is_empty() && fields.iter().all(is_whole)
+    };
+    (!rows.is_empty() && rows.iter().all(is_row)).then_some(rows)
+}
+
+fn is_sound((key, value): (&str, &str)) -> bool {
+    match key {
         "total" => integer(value).is_some(),
         "avg10" | "avg60" | "avg300" => decimal(value).is_some(),
         _ => false,
-    };
-    // The kernel prints two digits after the point, so that a value that was cut is distinguished
-    // from one that is not.
-    let whole = |(_, value): &(&str, &str)| {
-        value.split_once('.').is_some_and(|(_, cents)| cents.len() == 2)
-    };
-    let named = path.is_some_and(|path| resource(path).is_some());
-    if path.is_some() && !named {
-        return None;
     }
-    let known_resource = headed || named;
-    let all = rows.iter().all(|row| {
-        let fields = &row.fields;
-        let cut = known_resource && !fields.is_empty() && fields.iter().all(whole);
-        fields.iter().all(sound) && (fields.len() == 4 || cut)
-    });
-    (all && !rows.is_empty()).then_some(rows)
+}
+
+/// The kernel prints two digits after the point, so that a value that was cut is distinguished from
+/// one that is not.
+fn is_whole((_, value): &(&str, &str)) -> bool {
+    value.split_once('.').is_some_and(|(_, cents)| cents.len() == 2)
 }
 
 /// `==> /proc/pressure/io <==`, `$ cat /proc/pressure/io`: the path, if there is one alone.

@@ -47,8 +47,7 @@ static LABELS: Labels = Labels {
         .like(&["$ rados bench -p rbd 10 write --no-cleanup", "rados -p data bench 60 rand"]),
         announces("^Maintaining {n:u} concurrent ", |found, report, sink| {
             let at_once = found.count("n")?;
-            let device = report.device(sink);
-            sink.add_fact(device, typed::RUN_AT_ONCE, at_once);
+            sink.add_fact(&*report, typed::RUN_AT_ONCE, at_once);
             Some(())
         })
         .like(&["Maintaining 16 concurrent writes of 4194304 bytes to objects of size 4194304"]),
@@ -81,9 +80,11 @@ static LABELS: Labels = Labels {
     own: &["^{Bandwidth|Stddev|Average IOPS|Max |Min }{*}:", " size{ }:"],
     end: Some(|report, sink| {
         emit(report, sink);
-        if let Some(seconds) = report.kept("silent").filter(|seconds| *seconds > 0.0) {
-            sink.add_fact(None, typed::RUN_SILENT, Nanos::from_seconds(seconds));
-        }
+        report.state_kept(
+            None,
+            &[("silent", |seconds| typed::RUN_SILENT.with(Nanos::from_seconds(seconds)))],
+            sink,
+        );
     }),
     ..Labels::NEW
 };
@@ -110,7 +111,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let stood = report.kept("finished") == Some(finished)
         && report.kept("flight").is_some_and(|before| before > 0.0)
         && flight > 0.0;
-    report.add("silent", f64::from(u8::from(stood)));
+    report.tally("silent", stood);
     if let Some((last, before)) = report.kept("second").zip(report.kept("finished")) {
         let rate = (finished - before) / (second - last).max(1.0);
         report.add("samples", 1.0);
@@ -124,56 +125,39 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
 }
 
 /// How much the seconds of a run differ: standard deviation over mean, as fio prints it.
-fn rates_of_seconds(
-    op: Option<Op>,
-    samples: [Option<f64>; 3],
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
+fn rates_of_seconds(op: Option<Op>, report: &mut Report, sink: &mut dyn Sink) {
+    let samples = ["samples", "sum of rates", "sum of squares"].map(|what| report.take(what));
     let [Some(n), Some(sum), Some(squares)] = samples else { return };
     let mean = sum / n;
     if n > 1.0 && mean > 0.0 {
         let op = op.map_or("mixed", Op::name);
         let deviation = (squares / n - mean * mean).max(0.0).sqrt() / mean;
-        let device = report.device(sink);
-        sink.add_fact(device, typed::RUN_RATE_DEVIATION.of(op), deviation);
-        sink.add_fact(device, typed::RUN_RATE_SAMPLES.of(op), n as u64);
+        sink.add_fact(&*report, typed::RUN_RATE_DEVIATION.of(op), deviation);
+        sink.add_fact(&*report, typed::RUN_RATE_SAMPLES.of(op), n as u64);
     }
 }
 
 fn emit(report: &mut Report, sink: &mut dyn Sink) {
-    let op = match report.part {
-        "" => None,
-        "write" => Some(Op::Write),
-        _ => Some(Op::Read),
-    };
-    let [count, mean, max, min] = ["count", "mean", "max", "min"].map(|what| report.take(what));
+    let op = [Op::Write, Op::Read].into_iter().find(|op| op.name() == report.part);
+    report.enter("");
+    rates_of_seconds(op, report, sink);
+    let [count, mean, max, min, asked] =
+        ["count", "mean", "max", "min", "asked"].map(|what| report.take(what));
     let [second, finished, so_far, _] =
         ["second", "finished", "mean so far", "flight"].map(|what| report.take(what));
-    let samples = ["samples", "sum of rates", "sum of squares"].map(|what| report.take(what));
-    let asked = report.take("asked");
-    report.enter("");
-    rates_of_seconds(op, samples, report, sink);
     if let Some(((count, mean), max)) = count.zip(mean).zip(max) {
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         let (min, max) = (min.unwrap_or(0.0), max.max(mean));
         let histogram = Histogram::from_summary(count as u64, mean * 1e9, ns(min), ns(max));
-        let device = report.device(sink);
         if let Some(at_once) = asked {
-            sink.add_fact(device, typed::RUN_AT_ONCE, at_once as u64);
+            sink.add_fact(&*report, typed::RUN_AT_ONCE, at_once as u64);
         }
-        let mut all = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-        all.op = op;
-        sink.distribution(all);
-        return;
-    }
-    let Some((seconds, finished)) = second.zip(finished).filter(|(s, n)| *s > 0.0 && *n > 0.0)
-    else {
-        return;
-    };
-    // The size of an object is not a size of a request to a disk.
-    let mean = so_far.filter(|mean| *mean > 0.0).map(|mean| mean * 1e9);
-    if let Some(known) = rates(Some(finished / seconds), None, mean) {
+        latencies(report.device(sink), op, "", histogram, sink);
+    } else if let Some((seconds, finished)) =
+        second.zip(finished).filter(|(s, n)| *s > 0.0 && *n > 0.0)
+        // The size of an object is not a size of a request to a disk.
+        && let Some(known) = rates(Some(finished / seconds), None, so_far.map(|mean| mean * 1e9))
+    {
         report.average(op, known, Some(seconds), sink);
     }
 }

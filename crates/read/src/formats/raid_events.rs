@@ -24,6 +24,8 @@
 //! ## Not in this output
 //! Durations; the kernel's name of a drive.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::typed::WritePolicy;
 use iowhy_model::{Message, MessageKind};
 
@@ -100,13 +102,14 @@ fn kind(text: &str) -> Option<MessageKind> {
 #[derive(Default)]
 struct RaidEvents {
     log_events: LogEvents,
-    predicted: Vec<String>,
+    /// How often the failure of a drive was predicted.
+    predicted: BTreeMap<String, u64>,
 }
 
 impl Reader for RaidEvents {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (place, plain) = (sink.here(), line.trim());
         let Some((stamp, text)) = event(line) else {
+            let plain = line.trim();
             if let Some(stamp) = plain.strip_prefix("Time:") {
                 self.log_events.end = stamp.trim().to_string();
                 return Step::Consumed;
@@ -120,9 +123,9 @@ impl Reader for RaidEvents {
         };
         let stamp = if stamp.is_empty() { self.log_events.end.clone() } else { stamp.to_string() };
         self.log_events.line(&stamp);
-        let name = drive(text);
+        let (name, place) = (drive(text), sink.here());
         if let Some(name) = name.as_ref().filter(|_| text.starts_with("Predictive failure: PD ")) {
-            self.predicted.push(name.clone());
+            *self.predicted.entry(name.clone()).or_default() += 1;
         }
         if let (Some(name), Some(kind)) = (&name, kind(text)) {
             self.log_events.add(kind, name, Message::new(&stamp, text), place.clone(), sink);
@@ -152,14 +155,8 @@ impl Reader for RaidEvents {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        let place = sink.source().place();
-        let mut names = std::mem::take(&mut self.predicted);
-        names.sort_unstable();
-        let all = names.clone();
-        names.dedup();
-        for name in names {
-            let count = all.iter().filter(|known| **known == name).count() as u64;
-            sink.add_fact_at(&name, typed::MEMBER_ERRORS.of("predictive"), count, &place);
+        for (name, count) in std::mem::take(&mut self.predicted) {
+            sink.add_fact(&name, typed::MEMBER_ERRORS.of("predictive"), count);
         }
         self.log_events.close(sink);
     }

@@ -19,7 +19,7 @@
 
 use iowhy_model::Medium;
 
-use crate::counters::stated::rates;
+use crate::counters::stated::by_op;
 use crate::describe::report::*;
 use crate::text::numbers::unit_ns;
 
@@ -89,11 +89,10 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let device = sink.device(name);
     sink.add_fact(device, typed::DEVICE_MEDIUM, Medium::Network);
     let mut interval = Interval::new(device, Layer::Application);
-    let parts = [(Op::Read, "RD", "RD_BYTES", "RD_LAT"), (Op::Write, "WR", "WR_BYTES", "WR_LAT")];
-    for (op, ios, bytes, wait) in parts {
-        let found = rates(of(ios), of(bytes), of(wait));
-        interval.rates.extend(found.map(|rates| (op, rates)));
-    }
+    interval.rates = by_op([
+        (Op::Read, ["RD", "RD_BYTES", "RD_LAT"].map(of)),
+        (Op::Write, ["WR", "WR_BYTES", "WR_LAT"].map(of)),
+    ]);
     sink.interval(interval);
     Some(())
 }

@@ -45,9 +45,8 @@ static LABELS: Labels = Labels {
                 let alone = one_by_one(1e9 / wait_ns);
                 let rates = Rates { bytes_per_s: Some(alone.ios_per_s * BYTES), ..alone };
                 report.average(Some(Op::Read), rates, None, sink)?;
-                let device = report.device(sink);
-                sink.add_fact(device, typed::RUN_AT_ONCE, 1u64);
-                sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
+                sink.add_fact(&*report, typed::RUN_AT_ONCE, 1u64);
+                sink.add_fact(&*report, typed::RUN_CACHED, PageCache::Unknown);
                 Some(())
             },
         )

@@ -37,16 +37,13 @@ use iowhy_model::typed::Share;
 use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
+use crate::describe::document::Content;
 use crate::drive::health::{Drive, PHY_COUNTERS, nvme_fact, nvme_key, nvme_value, wear};
 use crate::program::*;
-use crate::text::document::{Document, Piece, plain, sniff_document};
+use crate::text::document::plain;
 
-pub(super) const FORMAT: Format = Format::program::<Smart>(
-    "drive health: smartctl -j, nvme smart-log -o json",
-    Level::E,
-    &["^document"],
-    |lines| sniff_document(lines, KEYS),
-);
+pub(super) const FORMAT: Format =
+    Format::document::<Smart>("drive health: smartctl -j, nvme smart-log -o json", Level::E);
 
 /// Facts by their place in smartctl's document (`smartctl --json=g` lists places so).
 const PLACES: &[(FactKey, &str)] = &[
@@ -74,40 +71,22 @@ const PLACES: &[(FactKey, &str)] = &[
     (key::SMART_UNCORRECTED_WRITE, "/scsi_error_counter_log/write/total_uncorrected_errors"),
     (key::SMART_WEAR, "/endurance_used/current_percent"),
 ];
-/// Keys, one of which is near the top of such a document; the last ones where keys are sorted.
-const KEYS: &[&str] = &[
-    "\"json_format_version\"", "\"smartctl\"", "\"critical_warning\"", "\"ata_smart_attributes\"",
-    "\"ata_smart_data\"", "\"ata_smart_error_log\"", "\"ata_sct_", "\"ata_aam\"", "\"ata_apm\"",
-    "\"ata_dsn\"", "\"ata_device_statistics\"", "\"ata_log_directory\"",
-    "\"nvme_smart_health_information_log\"", "\"nvme_composite_temperature_threshold\"",
-    "\"nvme_controller_id\"", "\"scsi_error_counter_log\"", "\"scsi_grown_defect_list\"",
-];
-
 #[derive(Default)]
-struct Smart {
-    document: Document,
-}
+struct Smart;
 
-impl Reader for Smart {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (pieces, step) = self.document.step(line);
-        for piece in pieces {
-            match piece {
-                Piece::Whole(document) | Piece::Element(document) => record(&document, sink),
-                Piece::Broken(_) => {}
-            }
-        }
-        step
-    }
+impl Content for Smart {
+    // The last ones where keys are sorted.
+    const KEYS: &[&str] = &[
+        "\"json_format_version\"", "\"smartctl\"", "\"critical_warning\"",
+        "\"ata_smart_attributes\"", "\"ata_smart_data\"", "\"ata_smart_error_log\"", "\"ata_sct_",
+        "\"ata_aam\"", "\"ata_apm\"", "\"ata_dsn\"", "\"ata_device_statistics\"",
+        "\"ata_log_directory\"", "\"nvme_smart_health_information_log\"",
+        "\"nvme_composite_temperature_threshold\"", "\"nvme_controller_id\"",
+        "\"scsi_error_counter_log\"", "\"scsi_grown_defect_list\"",
+    ];
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.document.is_over() {
-            return;
-        }
-        if let Some(document) = self.document.repaired() {
-            record(&document, sink);
-        }
-        sink.skip(note("the document is truncated; the complete part was read"));
+    fn rest(&mut self, document: &Value, sink: &mut dyn Sink) {
+        record(document, sink);
     }
 }
 

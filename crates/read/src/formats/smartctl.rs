@@ -30,8 +30,8 @@
 //! Changes of a value: two records of different days are needed. Drives behind a RAID controller,
 //! unless smartctl addresses them.
 
+use iowhy_model::key;
 use iowhy_model::typed::{BitsPerSecond, Celsius, Share};
-use iowhy_model::{FactKey, key};
 
 use crate::describe::drive::{celsius, firmware, hours, model, number, rpm, serial};
 use crate::describe::report::*;
@@ -190,8 +190,8 @@ static LABELS: Labels = Labels {
             // The codes come first, then the place.
             let (_, what) = found.line().split_once("  Error: ")?;
             let codes = what.split(" at ").next().unwrap_or(what);
-            report.add("unreadable", f64::from(u8::from(codes.contains("UNC"))));
-            report.add("corrupt", f64::from(u8::from(codes.contains("ICRC"))))
+            report.tally("unreadable", codes.contains("UNC"));
+            report.tally("corrupt", codes.contains("ICRC"))
         })
         .like(&["40 51 08 08 88 e0 00  Error: UNC 8 sectors at LBA = 0x00e08808 = 14714888"]),
         begins(
@@ -505,40 +505,33 @@ struct Attribute<'a> {
 /// `  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0`, or
 /// in brief `  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0`.
 fn attribute(line: &str) -> Option<Attribute<'_>> {
-    integer(line.split_whitespace().next()?)?;
     let words: Vec<&str> = line.split_whitespace().collect();
     let [id, name, flags, value, worst, threshold, rest @ ..] = words.as_slice() else {
         return None;
     };
     let id = integer(id).filter(|id| (1..256).contains(id))?;
     let named = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.len() > 3;
-    let normal = |text: &str| text == "---" || integer(text).is_some_and(|n| n < 256);
-    if !named || ![value, worst, threshold].into_iter().all(|text| normal(text)) {
-        return None;
-    }
-    let (is_prefail, failed, raw) = match rest {
-        [kind @ ("Pre-fail" | "Old_age"), "Always" | "Offline", failed, raw @ ..]
+    let normal = |text: &&str| *text == "---" || integer(text).is_some_and(|n| n < 256);
+    (named && [value, worst, threshold].into_iter().all(normal)).then_some(())?;
+    let is_brief = flags.len() >= 6 && flags.chars().all(|c| "POSRCK-+".contains(c));
+    let (is_prefail, rest) = match rest {
+        [kind @ ("Pre-fail" | "Old_age"), "Always" | "Offline", rest @ ..]
             if flags.starts_with("0x") =>
         {
-            (*kind == "Pre-fail", failed, raw)
+            (*kind == "Pre-fail", rest)
         }
+        [_, ..] if is_brief => (flags.starts_with('P'), rest),
+        _ => return None,
+    };
+    let failed = match rest.first() {
         // Whoever shows a normalised value cuts the rest off.
-        [kind @ ("Pre-fail" | "Old_age"), "Always" | "Offline"] if flags.starts_with("0x") => {
-            (*kind == "Pre-fail", &"-", &[][..])
-        }
-        [failed, raw @ ..] if flags.len() >= 6 && flags.chars().all(|c| "POSRCK-+".contains(c)) => {
-            (flags.starts_with('P'), failed, raw)
-        }
-        _ => return None,
+        None | Some(&"-") => None,
+        Some(&("FAILING_NOW" | "NOW")) => Some("now"),
+        Some(&("In_the_past" | "Past")) => Some("past"),
+        Some(_) => return None,
     };
-    let failed = match *failed {
-        "-" => None,
-        "FAILING_NOW" | "NOW" => Some("now"),
-        "In_the_past" | "Past" => Some("past"),
-        _ => return None,
-    };
-    let several = raw.get(1).is_some_and(|second| integer(second).is_some());
-    let raw = raw.first().filter(|raw| !several && !raw.contains('/')).and_then(|raw| leading(raw));
+    let several = rest.get(2).is_some_and(|second| integer(second).is_some());
+    let raw = rest.get(1).filter(|raw| !several && !raw.contains('/')).and_then(|raw| leading(raw));
     Some(Attribute { id, name, value: integer(value), is_prefail, failed, raw })
 }
 
@@ -589,7 +582,7 @@ fn self_test(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()>
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let second = found.text("second")?;
     match report.part {
-        PENDING => report.add("pending", f64::from(u8::from(leading(second).is_some()))),
+        PENDING => report.tally("pending", leading(second).is_some()),
         POWER_STATES if second == "-" => {
             // The longest exit latency of a power state that is not operational, microseconds.
             let exit = found.line().split_whitespace().last().and_then(integer);
@@ -637,47 +630,29 @@ fn link(value: &str, report: &mut Report) -> Option<()> {
     Some(())
 }
 
-/// What is known only at the end of the drive's record.
+/// What is known only at the end of the drive's record, of numbers that were kept.
+const TOTALS: [Total; 10] = [
+    ("errors", |n| typed::SMART_ERRORS.with(n as u64)),
+    ("celsius", |celsius| typed::SMART_CELSIUS.with(Celsius(celsius))),
+    ("endurance used", |percent| typed::SMART_WEAR.with(Share::from_percent(percent))),
+    ("error hours", |hours| typed::SMART_ERROR_LOG_HOURS.with(Nanos::from_hours(hours as u64))),
+    ("unreadable", |n| typed::SMART_ERROR_LOG_UNC.with(n as u64)),
+    ("corrupt", |n| typed::SMART_ERROR_LOG_ICRC.with(n as u64)),
+    ("rewritten", |n| typed::SMART_SCAN_REWRITTEN.with(n as u64)),
+    ("failed tests", |n| typed::SMART_SELF_TEST_ERRORS.with(n as u64)),
+    ("pending", |n| typed::SMART_PENDING_DEFECTS.with(n as u64)),
+    ("exit", |us| typed::SMART_IDLE_EXIT.with(Nanos::from_us(us))),
+];
+
 fn totals(report: &mut Report, _: &mut dyn Sink) {
-    let has = |report: &Report, key: FactKey| report.drive.has(key);
-    if let Some(errors) = report.kept("errors").filter(|_| !has(report, key::SMART_ERRORS)) {
-        report.fact(typed::SMART_ERRORS, errors as u64);
+    if let Some(outdated) = report.kept("failed tests").and(report.kept("outdated")) {
+        report.add("failed tests", -outdated);
     }
-    if let Some(celsius) = report.kept("celsius").filter(|_| !has(report, key::SMART_CELSIUS)) {
-        report.fact(typed::SMART_CELSIUS, Celsius(celsius));
-    }
-    // The drive's own endurance takes precedence over its attributes.
-    if let Some(used) = report.kept("endurance used").filter(|_| !has(report, key::SMART_WEAR)) {
-        report.fact(typed::SMART_WEAR, Share::from_percent(used));
-    }
-    if let Some(hours) = report.kept("error hours") {
-        report.fact(typed::SMART_ERROR_LOG_HOURS, Nanos::from_hours(hours as u64));
-    }
-    let of = |report: &Report, what: &str| report.kept(what).map_or(0, |count| count as u64);
-    for (key, what) in [
-        (typed::SMART_ERROR_LOG_UNC, "unreadable"),
-        (typed::SMART_ERROR_LOG_ICRC, "corrupt"),
-        (typed::SMART_SCAN_REWRITTEN, "rewritten"),
-    ] {
-        match of(report, what) {
-            0 => None,
-            count => report.fact(key, count),
-        };
-    }
-    if report.kept("failed tests").is_some() {
-        let failed = of(report, "failed tests").saturating_sub(of(report, "outdated"));
-        report.fact(typed::SMART_SELF_TEST_ERRORS, failed);
-    }
-    if of(report, "pending") > 0 {
-        report.fact(typed::SMART_PENDING_DEFECTS, of(report, "pending"));
-    }
-    if let Some(us) = report.kept("exit") {
-        report.fact(typed::SMART_IDLE_EXIT, Nanos::from_us(us));
-    }
+    // The drive's own values take precedence over what its tables add up to.
+    report.add_kept(&TOTALS);
     for counter in PHY_COUNTERS {
-        if report.kept(counter).is_some() {
-            report.fact(typed::PHY.of(counter), of(report, counter));
-        }
+        let count = report.kept(counter).map(|count| count as u64);
+        count.map(|count| report.fact(typed::PHY.of(counter), count));
     }
     // Attributes that predict a failure now.
     let is_number = |line: &&String| integer(line).is_some();

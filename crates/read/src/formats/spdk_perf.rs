@@ -121,5 +121,5 @@ fn histogram(report: &mut Report, sink: &mut dyn Sink) {
     let Some(histogram) = report.histogram() else { return };
     let device = sink.device(&report.quoted().concat());
     sink.source().level = Level::B;
-    sink.distribution(Distribution::new(device, Layer::Application, Stage::Total, histogram));
+    latencies(device, None, "", histogram, sink);
 }

@@ -73,9 +73,8 @@ static LABELS: Labels = Labels {
 /// A row: names may contain blanks, so values are the words that are numbers.
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let line = found.line().replace('|', " ");
-    let words: Vec<&str> = line.split_whitespace().collect();
     let (numbers, texts): (Vec<&str>, Vec<&str>) =
-        words.into_iter().partition(|word| decimal(word).is_some());
+        line.split_whitespace().partition(|word| decimal(word).is_some());
     let names: Vec<&str> = report.heading.names().filter(|name| !TEXTS.contains(name)).collect();
     if numbers.len() < 2 || names.is_empty() {
         return None;
@@ -88,29 +87,28 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     if read.filter_map(value).any(|number| number < 0.0) {
         return report.fails("a number or a time of the row is negative");
     }
+    let (name, is_log) = file(&texts, value("fileid"));
+    let mut found = None;
+    for (op, count, sum, mean) in COUNTED {
+        let Some(count) = count.iter().find_map(|name| value(name)) else { continue };
+        let Some(ms) = value(sum).or_else(|| Some(value(mean)? * count)) else { continue };
+        found = Some(());
+        if count > 0.0 && ms > 0.0 {
+            let op = if is_log && op == Op::Write { Op::Flush } else { op };
+            io_waits(sink.device(&name), op, count as u64, ms * 1e6 / count, sink);
+        }
+    }
+    found
+}
+
+/// The name of a row's file, and whether it is a log: the first one of a database is its file 2.
+fn file(texts: &[&str], id: Option<f64>) -> (String, bool) {
     let file = texts.join(" ");
     let path = file.find(":\\").map_or(&*file, |at| &file[at..]);
     let end = [".mdf", ".ndf", ".ldf"].iter().find_map(|end| path.to_lowercase().find(end));
     let path = end.and_then(|at| path.get(..at + 4)).unwrap_or(&file);
-    let name = path.rsplit('\\').next().unwrap_or(path).to_string();
-    let name = match value("fileid").filter(|_| end.is_none()) {
-        Some(id) => format!("{name} file {id}"),
-        None => name,
-    };
-    // The first log of a database is its file 2.
-    let is_log = name.to_lowercase().ends_with(".ldf")
-        || texts.contains(&"LOG")
-        || end.is_none() && value("fileid") == Some(2.0);
-    let mut found = false;
-    for (op, count, sum, mean) in COUNTED {
-        let Some(count) = count.iter().find_map(|name| value(name)) else { continue };
-        let Some(ms) = value(sum).or_else(|| Some(value(mean)? * count)) else { continue };
-        found = true;
-        if count > 0.0 && ms > 0.0 {
-            let op = if is_log && op == Op::Write { Op::Flush } else { op };
-            let device = sink.device(&name);
-            io_waits(device, op, count as u64, ms * 1e6 / count, sink);
-        }
-    }
-    found.then_some(())
+    let name = path.rsplit('\\').next().unwrap_or(path);
+    let id = id.filter(|_| end.is_none());
+    let is_log = name.to_lowercase().ends_with(".ldf") || texts.contains(&"LOG") || id == Some(2.0);
+    (id.map_or(name.to_string(), |id| format!("{name} file {id}")), is_log)
 }

@@ -111,12 +111,8 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let name = *words.first()?;
     let is_type = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let has_numbers = words.iter().filter(|word| number(word).is_some()).count() > 1;
-    if !name.chars().all(is_type) || !has_numbers {
-        return None;
-    }
-    if words.len() != report.heading.width() {
-        return report.fails("the row does not match the heading");
-    }
+    (has_numbers && name.chars().all(is_type)).then_some(())?;
+    report.fits(words.len())?;
     let word = |names: &[&str]| names.iter().find_map(|name| report.heading.word(name, &words));
     // A column that is absent is zero; one that holds no number is not.
     let value = |names: &[&str]| word(names).map_or(Some(0.0), number);
@@ -124,25 +120,28 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         Some(word) => number(word),
         None => value(&[ms]).map(|ms| ms / 1e3),
     };
-    let (all_s, signal_s) = (seconds(&SECONDS, "waittimems"), seconds(&SIGNAL, "signalwaittimems"));
-    let (Some(all_s), Some(signal_s), Some(waits)) = (all_s, signal_s, value(&COUNT)) else {
-        return report.fails("a time or the number of waits of the row is not a number");
-    };
-    let (signal_s, waits) = (signal_s.min(all_s), waits as u64);
-    let known = TYPES.iter().find(|(begin, ..)| name.starts_with(begin));
-    let is_idle = IDLE.iter().any(|begin| name.starts_with(begin));
-    let (awaited, op) = match known {
-        Some((_, awaited, op)) => (*awaited, *op),
-        None if is_idle => (Awaited::Idle, None),
-        None => (Awaited::Other, None),
-    };
-    report.waits.time(awaited, name, all_s - signal_s, waits);
+    let all_s = seconds(&SECONDS, "waittimems");
+    let known = all_s.zip(seconds(&SIGNAL, "signalwaittimems")).zip(value(&COUNT));
+    let ((all_s, signal_s), waits) =
+        report.need(known, "a time or the number of waits of the row is not a number")?;
+    let (resource_s, waits) = (all_s - signal_s.min(all_s), waits as u64);
+    let (awaited, op) = awaited(name);
+    report.waits.time(awaited, name, resource_s, waits);
     if awaited != Awaited::Idle {
-        report.waits.time(Awaited::Cpu, "signal waits", signal_s, 0);
+        report.waits.time(Awaited::Cpu, "signal waits", signal_s.min(all_s), 0);
     }
     if let Some(op) = op.filter(|_| waits > 0 && all_s > 0.0) {
-        let device = sink.device(name);
-        io_waits(device, op, waits, (all_s - signal_s) * 1e9 / waits as f64, sink);
+        io_waits(sink.device(name), op, waits, resource_s * 1e9 / waits as f64, sink);
     }
     Some(())
+}
+
+/// What a type waits for, and the operation if it is one I/O.
+fn awaited(name: &str) -> (Awaited, Option<Op>) {
+    let known = TYPES.iter().find(|(begin, ..)| name.starts_with(begin));
+    match known {
+        Some((_, awaited, op)) => (*awaited, *op),
+        None if IDLE.iter().any(|begin| name.starts_with(begin)) => (Awaited::Idle, None),
+        None => (Awaited::Other, None),
+    }
 }

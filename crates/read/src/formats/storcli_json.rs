@@ -25,17 +25,14 @@
 
 use serde_json::{Map, Value};
 
+use crate::describe::document::Content;
 use crate::describe::labels::LabelsReader;
 use crate::describe::raid::{RAID, begins_part};
 use crate::program::*;
-use crate::text::document::{Document, Piece, plain, sniff_document};
+use crate::text::document::plain;
 
-pub(super) const FORMAT: Format = Format::program::<StorcliJson>(
-    "RAID controllers: storcli and perccli in JSON (J)",
-    Level::E,
-    &["^document"],
-    |lines| sniff_document(lines, &["\"Command Status\""]),
-);
+pub(super) const FORMAT: Format =
+    Format::document::<StorcliJson>("RAID controllers: storcli and perccli in JSON (J)", Level::E);
 
 /// Columns of the printed tables that become facts, in their order.
 const TABLES: [&[&str]; 4] = [
@@ -45,46 +42,22 @@ const TABLES: [&[&str]; 4] = [
     &["Model", "State"],
 ];
 
+/// Reads what the document says as if it were printed.
 struct StorcliJson {
-    document: Document,
-    /// Reads what the document says as if it were printed.
     printed: LabelsReader,
 }
 
 impl Default for StorcliJson {
     fn default() -> StorcliJson {
-        StorcliJson { document: Document::default(), printed: RAID.reader() }
+        StorcliJson { printed: RAID.reader() }
     }
 }
 
-impl Reader for StorcliJson {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (pieces, step) = self.document.list_step("\"Controllers\"", line);
-        for piece in pieces {
-            if let Piece::Element(controller) = piece {
-                self.controller(&controller, sink);
-            }
-        }
-        step
-    }
+impl Content for StorcliJson {
+    const KEYS: &[&str] = &["\"Command Status\""];
+    const LIST: Option<&str> = Some("\"Controllers\"");
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.document.is_over() {
-            return;
-        }
-        if let Some(controller) = self.document.cut_element() {
-            self.controller(&controller, sink);
-            sink.note(note(
-                "the document is truncated: the complete part of its last controller was read",
-            ));
-        } else if self.document.is_torn() {
-            sink.skip(note("the document is truncated"));
-        }
-    }
-}
-
-impl StorcliJson {
-    fn controller(&mut self, controller: &Value, sink: &mut dyn Sink) {
+    fn element(&mut self, controller: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
         let status = controller.get("Command Status").and_then(Value::as_object);
         if let Some(number) = status.and_then(|status| status.get("Controller")).and_then(plain) {
             self.printed.line(&format!("Controller = {number}"), sink);
@@ -92,8 +65,11 @@ impl StorcliJson {
         if let Some(data) = controller.get("Response Data") {
             self.part("", data, sink);
         }
+        Ok(())
     }
+}
 
+impl StorcliJson {
     /// A value as the lines of the printed form: its heading, its labels, then its parts.
     fn part(&mut self, name: &str, value: &Value, sink: &mut dyn Sink) {
         if !name.is_empty() {

@@ -24,9 +24,10 @@
 //! Latency of reads, writes and fsyncs separately, and the I/O of the device.
 
 use iowhy_model::Edges;
+use iowhy_model::numbers::total;
 use iowhy_model::typed::PageCache;
 
-use crate::counters::stated::rates;
+use crate::counters::stated::by_op;
 use crate::describe::report::*;
 use crate::describe::table::MIB;
 
@@ -132,57 +133,53 @@ fn ns(ms: f64) -> u64 {
 
 fn emit(run: &mut Report, sink: &mut dyn Sink) {
     let seconds = run.kept("seconds").filter(|seconds| *seconds > 0.0);
-    let counted = |what| Some(run.kept(what)? / seconds?);
-    let parts = [
-        (Op::Read, run.kept("read bytes"), counted("counted reads").or(run.kept("reads"))),
-        (Op::Write, run.kept("written bytes"), counted("counted writes").or(run.kept("writes"))),
-        (Op::Flush, None, counted("counted others").or(run.kept("fsyncs"))),
-    ];
-    if parts.iter().all(|(_, bytes, ios)| ios.is_none() && bytes.is_none()) {
+    // Where only the throughput was pasted, the size (16 KiB by default) gives requests.
+    let size = run.kept("block").unwrap_or(16.0 * 1024.0);
+    let part = |counted, rate, bytes| {
+        let counted = run.kept(counted).zip(seconds).map(|(count, seconds)| count / seconds);
+        let bytes = run.kept(bytes);
+        [counted.or(run.kept(rate)).or(bytes.map(|bytes| bytes / size)), bytes, None]
+    };
+    let rates = by_op([
+        (Op::Read, part("counted reads", "reads", "read bytes")),
+        (Op::Write, part("counted writes", "writes", "written bytes")),
+        (Op::Flush, part("counted others", "fsyncs", "")),
+    ]);
+    if rates.is_empty() {
         return;
     }
     let device = run.device(sink);
-    let mut interval = Interval::new(device, Layer::Application);
-    interval.length = seconds.map(Nanos::from_seconds);
-    for (op, bytes, ios) in parts {
-        // Where only the throughput was pasted, the size (16 KiB by default) gives requests.
-        let size = run.kept("block").unwrap_or(16.0 * 1024.0);
-        let ios = ios.or(bytes.map(|bytes| bytes / size));
-        interval.rates.extend(rates(ios, bytes, None).map(|rates| (op, rates)));
-    }
-    sink.interval(interval);
-    let of = |what| run.kept(what);
-    let extremes = of("min").zip(of("mean")).zip(of("max")).zip(of("events"));
-    if let Some((((min, mean), max), events)) = extremes.filter(|(_, events)| *events >= 1.0) {
-        let events = events as u64;
-        let mut histogram = Histogram::from_summary(events, mean * 1e6, ns(min), ns(max));
-        let buckets = run.buckets();
-        if iowhy_model::numbers::total(buckets.iter().map(|(.., count)| *count)) == events {
-            let mut counts = vec![0u64; Edges::standard().buckets()];
-            for (ns, _, count) in buckets {
-                let bucket = &mut counts[Edges::standard().index(ns)];
-                *bucket = bucket.saturating_add(count);
-            }
-            if let Some(mut counted) = Histogram::from_counts(Edges::standard(), counts) {
-                counted.sum_ns = histogram.sum_ns;
-                histogram = counted;
-            }
-        }
-        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-        one.label = Some(sink.name("reads, writes and fsyncs together"));
-        sink.distribution(one);
-    }
-    let cached = match run.kept("direct") {
-        None => PageCache::Unknown,
-        Some(0.0) => PageCache::Yes,
-        Some(_) => PageCache::No,
-    };
-    sink.add_fact(device, typed::RUN_CACHED, cached);
+    let length = seconds.map(Nanos::from_seconds);
+    sink.interval(Interval { length, rates, ..Interval::new(device, Layer::Application) });
+    together(run, sink);
+    let cached = run.kept("direct").map(|direct| [PageCache::Yes, PageCache::No][direct as usize]);
+    sink.add_fact(device, typed::RUN_CACHED, cached.unwrap_or(PageCache::Unknown));
     // Each thread waits for its request (`Using synchronous I/O mode`). Where it waits for flushes
     // as well, the requests in flight are fewer.
     let flushes = run.kept("counted others").or(run.kept("fsyncs")).unwrap_or(0.0);
-    let threads = run.kept("threads").filter(|threads| *threads >= 1.0 && flushes < 1.0);
-    if let Some(threads) = threads {
+    if let Some(threads) = run.kept("threads").filter(|n| *n >= 1.0 && flushes < 1.0) {
         sink.add_fact(device, typed::RUN_AT_ONCE, threads as u64);
     }
+}
+
+/// Latencies of all operations together, each of them with `--histogram`.
+fn together(run: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let [min, mean, max, events] = ["min", "mean", "max", "events"].map(|what| run.kept(what));
+    let (min, mean, max) = (min?, mean? * 1e6, max?);
+    let events = events.filter(|events| *events >= 1.0)? as u64;
+    let mut histogram = Histogram::from_summary(events, mean, ns(min), ns(max));
+    let buckets = run.buckets();
+    if total(buckets.iter().map(|(.., count)| *count)) == events {
+        let mut counts = vec![0u64; Edges::standard().buckets()];
+        for (ns, _, count) in buckets {
+            let bucket = &mut counts[Edges::standard().index(ns)];
+            *bucket = bucket.saturating_add(count);
+        }
+        let mut counted = Histogram::from_counts(Edges::standard(), counts)?;
+        counted.sum_ns = histogram.sum_ns;
+        histogram = counted;
+    }
+    let label = "reads, writes and fsyncs together";
+    latencies(run.device(sink), None, label, histogram, sink);
+    Some(())
 }

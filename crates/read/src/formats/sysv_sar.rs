@@ -53,9 +53,8 @@ static LABELS: Labels = Labels {
                     report.enter(AVERAGES);
                 } else {
                     report.enter("");
-                    let Some(moment) = WallTime::read(when) else {
-                        return report.fails("the line does not begin with a time");
-                    };
+                    let moment = WallTime::read(when);
+                    let moment = report.need(moment, "the line does not begin with a time")?;
                     report.moments.at(moment);
                 }
                 row(found, report, sink)

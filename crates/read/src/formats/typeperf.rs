@@ -72,9 +72,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let cells = cells(found.line());
     let (time, cells) = cells.split_first()?;
     let moment = WallTime::read(time)?;
-    if cells.len() != report.heading.width() {
-        return report.fails("the values do not match the heading");
-    }
+    report.fits(cells.len())?;
     report.moments.begin(moment, sink);
     let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
     let disks = csv::disks(&report.heading, &cells, sink);

@@ -24,6 +24,7 @@
 //! device time separate from time in the host. Missing lines, except as a gap in the numbers of the
 //! intervals.
 
+use crate::counters::stated::{by_op, rates};
 use crate::describe::report::*;
 use crate::listing::another_run;
 
@@ -95,21 +96,14 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let width = Some(report.heading.width()).filter(|width| *width > 0)?;
     let head = words.len().checked_sub(width).filter(|head| (1..=2).contains(head));
     let Some((head, values)) = head.and_then(|head| words.split_at_checked(head)) else {
-        let numbered = words.iter().take(2).any(|word| integer(word).is_some());
-        return match numbered && words.len() > 3 {
-            true => report.fails("the values do not match the heading"),
-            false => None,
-        };
+        let is_meant = words.len() > 3 && words.iter().take(2).any(|word| integer(word).is_some());
+        return report.fails_if(is_meant, "the values do not match the heading");
     };
     let which = *head.last()?;
     let averages = which.starts_with("avg_");
-    if !averages && integer(which).is_none() {
-        return None;
-    }
+    (averages || integer(which).is_some()).then_some(())?;
     let ios = report.heading.number("i/o rate", values).filter(|ios| *ios >= 0.0);
-    let Some(ios) = ios else {
-        return report.fails("a value that is not a number");
-    };
+    let ios = report.need(ios, "a value that is not a number")?;
     if averages {
         report.keep(OVER, 1.0);
         // They are read where there is no row of an interval.
@@ -117,35 +111,38 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
             return Some(());
         }
     }
-    let heading = &report.heading;
-    let of = |name: &str| heading.number(name, values).filter(|value| *value >= 0.0);
-    let now = head.first().filter(|_| head.len() == 2).and_then(|word| WallTime::read(word));
-    let mut interval = Interval::new(report.device(sink), Layer::Application);
-    if let Some(now) = now.filter(|_| !averages) {
+    let mut interval = interval(ios, values, report, sink);
+    if let Some(now) = head.first().filter(|_| head.len() == 2 && !averages)
+        && let Some(now) = WallTime::read(now)
+    {
         report.moments.begin(now, sink);
         report.moments.date(&mut interval);
     }
-    let bytes_per_io = of("bytes i/o").filter(|bytes| *bytes > 0.0);
-    let rates = |ios_per_s: f64, wait_ms: Option<f64>| Rates {
-        ios_per_s,
-        merges_per_s: None,
-        bytes_per_s: bytes_per_io.map(|bytes| bytes * ios_per_s),
-        await_ns: wait_ms.filter(|ms| *ms > 0.0).map(|ms| ms * NS_PER_MS),
+    sink.interval(interval);
+    report.keep(ROWS, 1.0)
+}
+
+/// The averages of a row, by its columns.
+fn interval(ios: f64, values: &[&str], report: &Report, sink: &mut dyn Sink) -> Interval {
+    let of = |name: &str| report.heading.number(name, values).filter(|value| *value >= 0.0);
+    let size = of("bytes i/o").filter(|bytes| *bytes > 0.0);
+    let part = |ios: f64, wait_ms: Option<f64>| {
+        [Some(ios), size.map(|size| size * ios), wait_ms.map(|ms| ms * NS_PER_MS)]
     };
+    let mut interval = Interval::new(report.device(sink), Layer::Application);
+    interval.queue_len = of("queue depth");
     match of("read pct").zip(of("read resp").zip(of("write resp"))) {
         Some((percent, (read, write))) => {
             let reads = ios * percent.min(100.0) / 100.0;
-            let parts = [(Op::Read, reads, read), (Op::Write, ios - reads, write)];
-            let parts = parts.into_iter().filter(|(_, ios, _)| *ios > 0.0);
-            interval.rates.extend(parts.map(|(op, ios, wait)| (op, rates(ios, Some(wait)))));
+            let parts =
+                [(Op::Read, part(reads, Some(read))), (Op::Write, part(ios - reads, Some(write)))];
+            interval.rates = by_op(parts);
+            interval.rates.retain(|(_, rates)| rates.ios_per_s > 0.0);
         }
         None => {
-            let mut mixed = rates(ios, of("resp time"));
-            mixed.bytes_per_s = mixed.bytes_per_s.or(of("MB/sec 1024**2").map(|mib| mib * MIB));
-            interval.mixed = Some(mixed);
+            let [ios, bytes, wait] = part(ios, of("resp time"));
+            interval.mixed = rates(ios, bytes.or(of("MB/sec 1024**2").map(|mib| mib * MIB)), wait);
         }
     }
-    interval.queue_len = of("queue depth");
-    sink.interval(interval);
-    report.keep(ROWS, 1.0)
+    interval
 }

@@ -170,7 +170,6 @@ struct WindowsEvent {
 
 impl Reader for WindowsEvent {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = sink.here();
         let by_number = self.numbered.filter(|_| line.contains("\\Device\\"));
         if let Some(kind) = kind_of_line(line).or(by_number) {
             self.numbered = None;
@@ -181,7 +180,7 @@ impl Reader for WindowsEvent {
                 (1..=words.len()).rev().map(|n| words.get(..n).unwrap_or_default().join(" "));
             let stamp = stamps.into_iter().find(|stamp| WallTime::read(stamp).is_some());
             let text = Message::new(stamp.as_deref().unwrap_or(&self.log_events.end), line.trim());
-            self.log_events.add(kind, &device(line), text, place, sink);
+            self.log_events.add(kind, &device(line), text, sink.here(), sink);
             return Step::Consumed;
         }
         // That of the event whose text comes next.

@@ -34,8 +34,7 @@ static LABELS: Labels = Labels {
             report.name(&format!("{} {kib}K {word}", found.text("order")?));
             let ios_per_s = bytes / (kib * 1024.0);
             let rates = Rates { ios_per_s, bytes_per_s: Some(bytes), ..Rates::default() };
-            let device = report.device(sink);
-            sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
+            sink.add_fact(&*report, typed::RUN_CACHED, PageCache::No);
             report.average(Some(op), rates, None, sink)
         })
         .like(&["> Disk  Random 16.0 Read                       267.71 MB/s          8.0"]),

@@ -1,6 +1,6 @@
 //! Rows of a printed histogram become edges and counts.
 
-use iowhy_model::{Distribution, Edges, Histogram, Layer, Nanos, Sink, Stage};
+use iowhy_model::{DeviceId, Distribution, Edges, Histogram, Layer, Nanos, Op, Sink, Stage};
 
 /// More I/Os than any listing can have counted: nine years of a million a second. A larger
 /// number is a damaged line.
@@ -18,6 +18,20 @@ pub(crate) fn in_device(
     source.sees_queue = false;
     source.resolution = source.resolution.max(Some(Nanos(unit_ns as i64)));
     Distribution::new(sink.device(device), Layer::Block, Stage::Device, histogram)
+}
+
+/// Emits latencies of an application: of one operation, or of what the label says.
+pub(crate) fn latencies(
+    device: DeviceId,
+    op: Option<Op>,
+    label: &str,
+    histogram: Histogram,
+    sink: &mut dyn Sink,
+) {
+    let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
+    one.op = op;
+    one.label = (!label.is_empty()).then(|| sink.name(label));
+    sink.distribution(one);
 }
 
 /// Builds a histogram from rows `(low, high, count)` in ns, each meaning `low <= v < high`, in

@@ -76,8 +76,12 @@ pub(crate) struct Document {
 impl Document {
     /// Takes a line of a document whose list of that key (in quotes) is given out element by
     /// element; it is empty in the whole. With an empty key the document is that list.
-    pub(crate) fn list_step(&mut self, key: &'static str, line: &str) -> (Vec<Piece>, Step) {
-        self.list = Some(key);
+    pub(crate) fn list_step(
+        &mut self,
+        key: impl Into<Option<&'static str>>,
+        line: &str,
+    ) -> (Vec<Piece>, Step) {
+        self.list = key.into();
         self.step(line)
     }
 
