@@ -16,7 +16,7 @@
 //! Any of these, each kind counted once:
 //!
 //! - `medium` lines in the kernel's log, of the drive itself or of an array that corrected its
-//!   reads;
+//!   reads (the drive or its path if the array could not write its own description meanwhile);
 //! - internal failures reported by the drive;
 //! - requests that failed with ENODATA or EILSEQ, or twice at one offset with EIO before any
 //!   recovery limit ended them;

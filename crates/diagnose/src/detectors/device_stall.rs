@@ -25,8 +25,9 @@
 //!
 //! Or five intervals of `dstat` or `vmstat` in which CPUs wait for I/O and nothing is moved, beside
 //! others that move 10 MB/s. Or a program lists six requests of five seconds and more that all took
-//! one of two times, as timeouts do. Suspected: 16 tasks are blocked in each of three intervals of
-//! `vmstat` in which nothing is moved.
+//! one of two times, as timeouts do. Or a test that ends by the clock (`hdparm -t`) ended ten
+//! seconds late: its last read was lost and repeated; not of an array, which may resync. Suspected:
+//! 16 tasks are blocked in each of three intervals of `vmstat` in which nothing is moved.
 //!
 //! ## Wrong if
 //! The whole host was paused (all devices stall together, or `vmstat` shows steal time above 5 %:

@@ -33,14 +33,15 @@
 //! 1.8 times from an array. Or the thread that commits the transactions of btrfs, ZFS or XFS waits
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
 //! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
-//! read, write or flush pending. Or 80 % of a database's waiting is for its locks and latches, and
-//! its I/O takes below 10 ms, or below 5 % of the waiting. Or an array or volume is busy all the
-//! time and completes nothing, while no disk of the listing is busy. Or the threads of an
-//! asynchronous run (fio) are in submission 80 % of their time: what lies between makes each
-//! request wait there; suspected only with more than 32 in flight, where a full queue does the
-//! same. Or the kernel's log shows that the kernel itself failed (oops), and no disk that did,
-//! while tasks hang, half of the time all of them wait for I/O, or more than 16 are in
-//! uninterruptible sleep. Suspected: all tasks that hang do so within one kernel module, for
+//! read, write or flush pending. Or the checkpoints of a database took ten seconds more than their
+//! writes and flushes, and these are at most a fifth of them. Or 80 % of a database's waiting is
+//! for its locks and latches, and its I/O takes below 10 ms, or below 5 % of the waiting. Or an
+//! array or volume is busy all the time and completes nothing, while no disk of the listing is
+//! busy. Or the threads of an asynchronous run (fio) are in submission 80 % of their time: what
+//! lies between makes each request wait there; suspected only with more than 32 in flight, where a
+//! full queue does the same. Or the kernel's log shows that the kernel itself failed (oops), and no
+//! disk that did, while tasks hang, half of the time all of them wait for I/O, or more than 16 are
+//! in uninterruptible sleep. Suspected: all tasks that hang do so within one kernel module, for
 //! nothing that is I/O; or the same test of one disk differs by two to six times.
 //!
 //! ## Wrong if

@@ -38,7 +38,8 @@
 //! request in a hundred (`nfsstat -c`), or waits 10 ms and ten times as long for writes as for
 //! reads: the server's stable storage. Or it waits 100 ms and ten times as long for reads as for
 //! calls without data (`mountstats`). Or a disk of another machine delivers 0.87 to 0.95 of 1 or 10
-//! Gbit/s without a pause: the network.
+//! Gbit/s without a pause, or all tests in one direction, of small and of large requests, do so
+//! while those in the other are four times faster: the network.
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
 //! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s

@@ -20,7 +20,9 @@
 //! tenth), such as the halves of a mirror, one must be ten times slower than the others, and take
 //! 50 ms; for NVMe drives four times and 20 ms. (A plain three-sigma rule cannot fire with fewer
 //! than eleven disks.) Of the disks of one name on two machines of an input, one gives the same
-//! test of one stream less than 20 MB/s and a tenth of the other's rate.
+//! test of one stream less than 20 MB/s and a tenth of the other's rate. Suspected: of four disks
+//! or more, one gives that test a third of the median, or three fifths of it if it is three times
+//! as far from its peers as they are from each other.
 //!
 //! ## Wrong if
 //! The disk has different data (a hot spot), is a different model, is being rebuilt, or a neighbour
