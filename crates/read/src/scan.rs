@@ -88,6 +88,7 @@ pub fn scan(
         shapes: Shapes::default(),
         first: Vec::new(),
         asked: 0,
+        joined: 0,
         unsettled: Vec::new(),
         even: 0,
         scan: Scan::default(),
@@ -156,6 +157,8 @@ struct Scanner<'a> {
     first: Vec<(&'static Format, Note)>,
     /// Bytes of lines that were tried.
     asked: usize,
+    /// Bytes of lines that were tried with the next one.
+    joined: usize,
     /// Up to which line no line settled it for a format that may be shown many at once.
     unsettled: Vec<(&'static str, u64)>,
     /// The line up to which the lines ahead have nothing odd in place of a number.
@@ -403,12 +406,12 @@ impl Scanner<'_> {
 
     /// The listing that begins at a line with the next one behind it, and both as one.
     fn begins_broken(&mut self, line: Line) -> std::io::Result<Option<(ListingStart, Line)>> {
-        if self.only.is_some() || self.asked > repair::ASKED {
+        if self.only.is_some() || self.joined > repair::ASKED {
             return Ok(None);
         }
         let Some((whole, next)) = self.lines.join(line)? else { return Ok(None) };
         let text = self.lines.text(whole).into_owned();
-        self.asked += text.len();
+        self.joined += text.len();
         let among = |text: &str| Among::of(Index::built_in(), text);
         let begins = self.ask(&among, &text)?;
         // What is quoted was broken before, and a title stands above a heading.
