@@ -37,6 +37,7 @@ pub(crate) mod lost_members;
 pub(crate) mod media_counters;
 pub(crate) mod medium_readings;
 pub(crate) mod mounts;
+pub(crate) mod network_tests;
 pub(crate) mod notable_numbers;
 pub(crate) mod observations;
 pub(crate) mod overdue;

@@ -350,12 +350,13 @@ fn calibrate_in_field(analysis: &Analysis, findings: &mut [Finding]) {
     let share = in_field::confidence(first.confidence(), (all, right));
     let why = format!("calibration: of {all} first answers of its family {right} were right");
     first.calibrate(why, not_lifted(first, share));
-    if all > 0 && is_weighed_by_level(first) {
+    if all >= in_field::ENOUGH && is_weighed_by_level(first) {
         let level = analysis.level(&first.subject.listings);
         let (all, right, expected) = in_field::of_level(level);
         let share = in_field::at_level(first.confidence(), (all, right, expected));
         let why = format!(
-            "calibration: of {all} first answers at level {} {right} were right instead of {expected}",
+            "calibration: of {all} first answers at level {} {right} were right instead of \
+             {expected}",
             level.letter()
         );
         first.calibrate(why, not_lifted(first, share));

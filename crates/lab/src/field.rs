@@ -75,7 +75,9 @@ impl Counts {
 
     /// The same at the level of its input.
     fn confidence(&self, answer: &Answer) -> f64 {
-        let level = answer.is_of().and_then(|level| self.levels.get(&level));
+        let is_known =
+            self.families.get(&answer.family).is_some_and(|(all, _)| *all >= in_field::ENOUGH);
+        let level = answer.is_of().filter(|_| is_known).and_then(|level| self.levels.get(&level));
         let share = in_field::at_level(self.share(answer), level.copied().unwrap_or_default());
         share.min(answer.limit).max(STANDS)
     }

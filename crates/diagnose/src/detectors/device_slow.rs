@@ -173,7 +173,8 @@ const UNKNOWN_QUEUE: &str =
     "the number of requests in flight is not known: a queue would look the same";
 /// What would make the forecast a number.
 const KNOWN_BY_CLASS: &str = "the healthy service time is known only from its class: use \
-                              `--baseline FILE`, learned on a healthy peer, for a narrower forecast";
+                              `--baseline FILE`, learned on a healthy peer, for a narrower \
+                              forecast";
 /// Another disk is slow like this one if so great a share of this one's share of requests is as
 /// slow (a choice).
 const AS_OFTEN: f64 = 0.5;

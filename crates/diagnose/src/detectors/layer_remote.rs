@@ -68,6 +68,7 @@ use crate::evidence::confidence::{self, PRIOR_OF_PATH, SHAPE_ALONE};
 use crate::evidence::forecast::without_excess;
 use crate::evidence::fuse_mounts;
 use crate::evidence::guests;
+use crate::evidence::network_tests;
 use crate::evidence::remote_log::{self, OF_A_TARGET};
 use crate::evidence::round_trips;
 use crate::evidence::shares;
@@ -125,7 +126,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(cluster_reports::blocked(analysis, DETECTOR.verdict))
         .chain(slow_alone(analysis))
         .chain(ceilings::of_networks(analysis, DETECTOR.verdict))
-        .chain(ceilings::tests_of_networks(analysis, DETECTOR.verdict))
+        .chain(network_tests::findings(analysis, DETECTOR.verdict))
         .chain(cluster_reports::replicas(analysis, DETECTOR.verdict))
         .chain(peers(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))

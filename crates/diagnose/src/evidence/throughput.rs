@@ -7,12 +7,14 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Blame, Bound, DeviceId, Finding, Interval, Layer, Observation, Quantity, Unit, Verdict, key,
+    Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, Observation, Quantity, Unit, Verdict,
+    key,
 };
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::overdue::OVERRAN_S;
 use crate::evidence::runs::{self, Run};
 use crate::evidence::shares;
 use crate::facts::disk_names;
@@ -619,7 +621,10 @@ pub(crate) fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> 
             continue;
         };
         // It read the first bytes from the disk, and waited for them.
-        let overran = analysis.listing(place).facts.iter().any(|f| f.key == key::RUN_OVERRAN);
+        let is_long = |fact: &Fact| fact.value.number().is_some_and(|s| s >= OVERRAN_S);
+        let mut overran =
+            analysis.listing(place).facts.iter().filter(|fact| fact.key == key::RUN_OVERRAN);
+        let overran = overran.any(is_long);
         if overran || hosts.contains(&analysis.host(place)) {
             continue;
         }

@@ -3,8 +3,8 @@
 //!
 //! The lab knows its own worlds. In other people's listings and logs a confidence of 0.65 was right
 //! as often as one of 0.95, so what is stated counts as few answers beside those
-//! (docs/decisions/0131). Histograms were right less often than their families, averages more often:
-//! the level of the input shifts the odds (docs/decisions/0132).
+//! (docs/decisions/0131). Histograms were right less often than their families, averages more
+//! often: the level of the input shifts the odds (docs/decisions/0132).
 
 use iowhy_model::{Family, Level, Verdict};
 
@@ -28,14 +28,14 @@ pub const BY_LEVEL: [(Level, u32, u32, f64); 4] = [
     (Level::E, 247, 219, 214.7),
 ];
 /// Answers that the stated confidence counts for, and that the mean share counts for beside those
-/// of a level (of 2, 4, 8 and 16 with 10, 20, 40 and 80 the pair with the smallest log loss in folds
-/// by collection).
+/// of a level (of 2, 4, 8 and 16 with 10, 20, 40 and 80 the pair with the smallest log loss in
+/// folds by collection).
 const COUNTS_FOR: f64 = 8.0;
 const LEVEL_COUNTS_FOR: f64 = 20.0;
 /// The share of all first answers that were right.
 const MEAN_SHARE: f64 = 0.85;
 /// Answers of a family from which on they tell something.
-const ENOUGH: u32 = 10;
+pub const ENOUGH: u32 = 10;
 
 /// A stated confidence among first answers: how many, and of these the right ones.
 pub fn confidence(stated: f64, (all, right): (u32, u32)) -> f64 {

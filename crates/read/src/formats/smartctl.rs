@@ -202,7 +202,8 @@ static LABELS: Labels = Labels {
         .when(|found| found.line().contains("  "))
         .like(&["# 2  Extended offline    Completed: read failure       90%      5940         \
                  9321057"]),
-        perhaps("^#{n:u} {*}", self_test).like(&["#10  Vendor (0xdf)       Completed without error"]),
+        perhaps("^#{n:u} {*}", self_test)
+            .like(&["#10  Vendor (0xdf)       Completed without error"]),
         says("^{n:u} of {*}failed self-tests are outdated", |found, report, _| {
             report.keep("outdated", found.number("n")?)
         })
@@ -281,7 +282,10 @@ static LABELS: Labels = Labels {
         .like(&["Firmware Version: 82.00A82"]),
         follows("^{LU WWN Device Id:|User Capacity:}", |_, _, _| Some(()))
             .when(is_aligned)
-            .like(&["LU WWN Device Id: 5 0014ee 2b1234567", "User Capacity:    4,000,787,030,016 bytes"]),
+            .like(&[
+                "LU WWN Device Id: 5 0014ee 2b1234567",
+                "User Capacity:    4,000,787,030,016 bytes",
+            ]),
         // Counters of a SAS link; `sg_logs` may have been copied with two of them in a line.
         says(
             "^Invalid DWORD count = {n:#} Running disparity error count = {more:#}$",
@@ -401,7 +405,8 @@ static LABELS: Labels = Labels {
         "^Specified load-unload", "^Accumulated start-stop", "^Accumulated load-unload",
         "^Grown defects during", "^Total blocks reassigned",
         "^generation code", "^number of phys", "^phy identifier",
-        "^attached", "^reason:", "^SAS address", "^negotiated logical link rate", "^Description", "^|||_", "^||__", "^|___",
+        "^attached", "^reason:", "^SAS address", "^negotiated logical link rate", "^Description",
+        "^|||_", "^||__", "^|___",
         "^Warning:",
     ],
     inner: &['\t'],

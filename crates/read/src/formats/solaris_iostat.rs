@@ -12,8 +12,9 @@
 //! ## Versions
 //! `-n` gives `wsvc_t` and `asvc_t` and puts the device last; without it one `svc_t` includes both
 //! and the device comes first. `-M` prints MB for kB. `-i` prints counts per interval, which become
-//! rates only if the interval is known. `-e` adds error counts, which are ignored. `-u` (Solaris
-//! 11.4) prints microseconds, which only the command line shows.
+//! rates only if the interval is known. `-e` adds counts of errors, which become
+//! facts where they are above zero. `-u` (Solaris 11.4) prints microseconds, which only the command
+//! line shows.
 //!
 //! ## Caveats
 //! The first report is since boot. It is treated as such if its title shows it, if others follow
@@ -27,6 +28,8 @@
 //! and what happened within an interval.
 
 mod row;
+
+use std::collections::BTreeMap;
 
 use self::row::{Scale, interval, is_column, is_value};
 use crate::program::*;
@@ -91,6 +94,9 @@ fn header<'a>(words: &[&'a str]) -> Option<(Vec<&'a str>, bool, usize)> {
     (named && ours).then_some((columns, name_first, used))
 }
 
+/// Columns of `-e`, which count since the machine started.
+const ERRORS: [(&str, &str); 3] = [("s/w", "soft"), ("h/w", "hard"), ("trn", "transport")];
+
 #[derive(Default)]
 struct SolarisIostat {
     columns: Vec<String>,
@@ -102,6 +108,8 @@ struct SolarisIostat {
     reports: u64,
     begun: bool,
     micros: bool,
+    /// The last counts of errors that were stated.
+    errors: BTreeMap<(String, &'static str), u64>,
     /// The interval of the command, seconds.
     asked: Option<f64>,
     moments: Moments,
@@ -195,6 +203,14 @@ impl SolarisIostat {
         {
             let place = sink.source().input.clone();
             sink.add_fact_at(device, typed::MOUNT_POINT, mount, &place);
+        }
+        for (column, kind) in ERRORS {
+            let place = self.columns.iter().position(|known| known == column);
+            let count = place.and_then(|place| integer(cells.get(place)?)).filter(|n| *n > 0);
+            let Some(count) = count else { continue };
+            if self.errors.insert((name.to_string(), kind), count) != Some(count) {
+                sink.add_fact_here(device, typed::MEMBER_ERRORS.of(kind), count);
+            }
         }
         let scale = Scale { micros: self.micros, seconds: self.length() };
         let columns = self.columns.iter().map(String::as_str);
