@@ -396,12 +396,12 @@ impl Scanner<'_> {
         !takes(text) && repaired.iter().any(|text| takes(text))
     }
 
-    /// The listing that begins at a line that was broken, or at one before damaged ones.
+    /// The listing that begins at a line before damaged ones, or at one that was broken.
     fn begins_otherwise(&mut self, line: Line) -> std::io::Result<Option<(ListingStart, Line)>> {
-        if let Some(found) = self.begins_broken(line)? {
-            return Ok(Some(found));
+        if let Some(begins) = self.begins_damaged(line)? {
+            return Ok(Some((begins, line)));
         }
-        Ok(self.begins_damaged(line)?.map(|begins| (begins, line)))
+        self.begins_broken(line)
     }
 
     /// The listing that begins at a line with the next one behind it, and both as one.

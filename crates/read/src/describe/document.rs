@@ -35,6 +35,9 @@ pub(crate) trait Content: Default + 'static {
     fn end(&mut self, _sink: &mut dyn Sink) {}
 }
 
+/// What is lost of a list whose last element was cut off and cannot be repaired.
+const UNREADABLE: &str = "elements of a list that was cut off";
+
 /// Reads one document.
 #[derive(Default)]
 pub(crate) struct DocumentReader<C> {
@@ -75,6 +78,8 @@ impl<C: Content> Reader for DocumentReader<C> {
         if !self.document.is_over() {
             if let Some(element) = self.document.cut_element() {
                 let _ = self.element(&element, sink);
+            } else if C::LIST.is_some() && self.document.is_torn() {
+                sink.lost(UNREADABLE, 1);
             }
             if let Some(rest) = self.document.repaired() {
                 self.content.rest(&rest, sink);
