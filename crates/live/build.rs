@@ -82,7 +82,7 @@ fn compile(name: &str) -> Result<(), String> {
         let _ = Command::new(strip).arg("-g").arg(&object).status();
     }
     let bytes = fs::read(&object).map_err(|error| format!("{}: {error}", object.display()))?;
-    // They are read when they are loaded, and mostly of tables of source lines.
+    // Most of an object is tables of source lines, which pack well; it is unpacked to be loaded.
     let packed = miniz_oxide::deflate::compress_to_vec_zlib(&bytes, 9);
     fs::write(out.join(format!("{name}.bpf.z")), packed).map_err(|error| error.to_string())?;
     let names = defined(&bytes).ok_or_else(|| format!("{} has no symbols", object.display()))?;

@@ -16,7 +16,7 @@ macro_rules! packed {
 pub(crate) use packed;
 
 impl Packed {
-    /// The object; of a build that is broken none, which cannot be loaded.
+    /// The bytes of the object; none if the build was broken, and loading then fails.
     pub(crate) fn unpacked(&self) -> Vec<u8> {
         miniz_oxide::inflate::decompress_to_vec_zlib(self.0).unwrap_or_default()
     }

@@ -415,14 +415,14 @@ impl Scanner<'_> {
         let among = |text: &str| Among::of(Index::built_in(), text);
         let begins = self.ask(&among, &text)?;
         // What is quoted was broken before, and a title stands above a heading.
-        let rest = self.lines.text(next).into_owned();
-        let begins = begins.filter(|begins| begins.wrapping.is_none());
-        let begins =
-            if begins.is_some() && self.ask(&among, &rest)?.is_none() { begins } else { None };
-        if begins.is_none() {
-            self.lines.part(next);
+        if let Some(begins) = begins.filter(|begins| begins.wrapping.is_none()) {
+            let rest = self.lines.text(next).into_owned();
+            if self.ask(&among, &rest)?.is_none() {
+                return Ok(Some((begins, whole)));
+            }
         }
-        Ok(begins.map(|begins| (begins, whole)))
+        self.lines.unjoin(next);
+        Ok(None)
     }
 
     /// The listing that would begin at a line if the lines after it, of which some were read, had

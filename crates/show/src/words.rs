@@ -59,54 +59,46 @@ pub(crate) fn blame_headline(finding: &Finding) -> &'static str {
             "WHAT THE DISKS SHARE IS TO BLAME, NO SINGLE DISK",
             "WHAT THE DISKS SHARE IS SUSPECTED, NOT PROVEN",
         ],
-        (_, blames) => {
-            HEADLINES.iter().find(|(of, _)| *of == blames).map_or([""; 2], |(_, it)| *it)
-        }
+        (_, blames) => headlines(blames),
     };
     if stands { certain } else { suspected }
 }
 
 /// What is to blame, and what is suspected.
-const HEADLINES: [(Blame, [&str; 2]); 11] = [
-    (Blame::Disk, ["THE DISK IS TO BLAME, NOT THE WORKLOAD", "THE DISK IS SUSPECTED, NOT PROVEN"]),
-    (
-        Blame::Path,
-        [
+fn headlines(blames: Blame) -> [&'static str; 2] {
+    match blames {
+        Blame::Disk => {
+            ["THE DISK IS TO BLAME, NOT THE WORKLOAD", "THE DISK IS SUSPECTED, NOT PROVEN"]
+        }
+        Blame::Path => [
             "THE PATH TO THE DISK IS TO BLAME, NOT THE DISK",
             "THE PATH TO THE DISK IS SUSPECTED, NOT PROVEN",
         ],
-    ),
-    (
-        Blame::DiskOrPath,
-        [
+        Blame::DiskOrPath => [
             "THE DISK OR ITS PATH IS TO BLAME, NOT THE WORKLOAD",
             "THE DISK OR ITS PATH IS SUSPECTED, NOT PROVEN",
         ],
-    ),
-    (
-        Blame::Workload,
-        ["THE WORKLOAD IS TO BLAME, NOT THE DISK", "THE WORKLOAD IS SUSPECTED, NOT PROVEN"],
-    ),
-    (
-        Blame::Limit,
-        ["A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD", "A LIMIT IS SUSPECTED, NOT PROVEN"],
-    ),
-    (
-        Blame::Configuration,
-        ["THE CONFIGURATION IS TO BLAME", "THE CONFIGURATION IS SUSPECTED, NOT PROVEN"],
-    ),
-    (
-        Blame::Above,
-        ["THE DELAY IS ABOVE THE BLOCK LAYER", "THE DELAY MAY BE ABOVE THE BLOCK LAYER"],
-    ),
-    (
-        Blame::Below,
-        ["THE STORAGE IS TO BLAME: DISK, PATH OR ITS LOAD", "THE STORAGE IS SUSPECTED, NOT PROVEN"],
-    ),
-    (Blame::Report, ["THE REPORT IS MISLEADING", "THE REPORT MAY BE MISLEADING"]),
-    (Blame::Nobody, ["HEALTHY: NO PROBLEM FOUND", "NO PROBLEM SEEN, NOT PROVEN HEALTHY"]),
-    (Blame::Unknown, ["NO VERDICT: NOT ENOUGH EVIDENCE", "NO VERDICT: NOT ENOUGH EVIDENCE"]),
-];
+        Blame::Workload => {
+            ["THE WORKLOAD IS TO BLAME, NOT THE DISK", "THE WORKLOAD IS SUSPECTED, NOT PROVEN"]
+        }
+        Blame::Limit => {
+            ["A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD", "A LIMIT IS SUSPECTED, NOT PROVEN"]
+        }
+        Blame::Configuration => {
+            ["THE CONFIGURATION IS TO BLAME", "THE CONFIGURATION IS SUSPECTED, NOT PROVEN"]
+        }
+        Blame::Above => {
+            ["THE DELAY IS ABOVE THE BLOCK LAYER", "THE DELAY MAY BE ABOVE THE BLOCK LAYER"]
+        }
+        Blame::Below => [
+            "THE STORAGE IS TO BLAME: DISK, PATH OR ITS LOAD",
+            "THE STORAGE IS SUSPECTED, NOT PROVEN",
+        ],
+        Blame::Report => ["THE REPORT IS MISLEADING", "THE REPORT MAY BE MISLEADING"],
+        Blame::Nobody => ["HEALTHY: NO PROBLEM FOUND", "NO PROBLEM SEEN, NOT PROVEN HEALTHY"],
+        Blame::Unknown => ["NO VERDICT: NOT ENOUGH EVIDENCE", "NO VERDICT: NOT ENOUGH EVIDENCE"],
+    }
+}
 
 /// The colour of a finding: that of its severity; a warning for a cause without measured latency.
 pub(crate) fn tone(finding: &Finding) -> Tone {

@@ -229,7 +229,7 @@ fn finding(case: &Case) -> Option<Finding> {
     finding.sentence = match errors && words != PREDICTED {
         true if is_gone => format!(
             "{disk} or the path to it is gone: {words}, and its array could not write to a member \
-             within seconds of them"
+             within a minute of them"
         ),
         true => format!("{disk} cannot read some of its sectors: {words}"),
         false if finding.blame.is_some() => format!("{disk} was taken out of its array: {words}"),
@@ -256,8 +256,10 @@ fn finding(case: &Case) -> Option<Finding> {
 /// meanwhile: a sector that cannot be read can be written.
 fn fails_writes_too(case: &Case) -> bool {
     let reads = case.logged(&[MessageKind::Medium]);
-    let at_s = |line: &LogLine| line.message.at_s.unwrap_or(0.0);
-    let beside = |line: &LogLine| reads.iter().any(|of| (at_s(of) - at_s(line)).abs() <= GONE_S);
+    let apart_s = |a: &LogLine, b: &LogLine| Some((a.message.at_s? - b.message.at_s?).abs());
+    let beside = |line: &LogLine| {
+        reads.iter().any(|of| apart_s(of, line).is_some_and(|apart_s| apart_s <= GONE_S))
+    };
     let mut failed = case.analysis.facts.log().filter(|line| line.message.is_superblock_write());
     !reads.is_empty()
         && reads.iter().all(|line| line.message.is_of_an_array())

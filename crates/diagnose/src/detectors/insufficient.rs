@@ -22,7 +22,8 @@
 //! Run the named command for the named time.
 
 use iowhy_model::{
-    Basis, Evidence, Family, Finding, How, Inference, Layer, Level, MessageKind, Verdict, key,
+    Basis, Evidence, Family, Finding, How, Inference, Layer, Level, MessageKind, Observation,
+    Verdict, key,
 };
 
 use crate::analysis::samples::{HistogramSample, IntervalSample};
@@ -440,6 +441,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
     let excess = lost.filter(|lost| *lost > 0.0).map_or(String::new(), |lost| {
         format!(", with {} of excess wait per second", phrase::ms(lost * 1000.0))
     });
+    let mut busy: Option<Observation> = None;
     finding.sentence = match suspicion {
         Some(known) => {
             let readings = [Some(known), second].into_iter().flatten();
@@ -479,9 +481,10 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
                     0.0 => phrase::count(records, "row(s) of averages or counted I/O(s)"),
                     seen => phrase::count(seen, "I/O(s)"),
                 };
-                let busy = class_of_runs::of_waiting_cpus(analysis, host);
-                let busy = busy.map(|busy| format!("no request was timed; {}", busy.would_mean));
-                busy.unwrap_or_else(|| match clean_bills::few_and_no_wait(analysis, host) {
+                busy = class_of_runs::of_waiting_cpus(analysis, host);
+                let sentence = busy.as_ref().map(|busy| &busy.would_mean);
+                let sentence = sentence.map(|words| format!("no request was timed; {words}"));
+                sentence.unwrap_or_else(|| match clean_bills::few_and_no_wait(analysis, host) {
                     Some(once) => format!(
                         "{}; one report, which may be the average since boot, does not show \
                          whether that is so while it is slow",
@@ -521,6 +524,8 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
     let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
     let what = if rich { "a longer capture" } else { what };
     let meanwhile = if by_program { " while it runs" } else { "" };
+    let busy_disk = busy.as_ref().and_then(|busy| busy.evidence.disk.clone());
+    let first = busy_disk.clone().unwrap_or(first);
     let capture = format!("{}{meanwhile}: adds {what}", phrase::capture(&first, seconds));
     let id = analysis.recording.find_device(&first);
     let unstated = id.is_some_and(|id| analysis.medium(id).is_none());
@@ -528,8 +533,14 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
     let by_class = suspicion.is_some_and(class_decides);
     let made_of = ((rich || by_class) && unstated).then(|| MADE_OF.to_string());
     let of_class = alone.map(|_| Readings::step("")).or(made_of);
+    let of_class = busy_disk.map(|disk| Readings::step(&disk)).or(of_class);
     finding.next_step = of_class.into_iter().chain([capture]).collect();
     finding.seen = observations::of(analysis, ranked, host, disks);
+    if let Some(busy) = busy {
+        // What the sentence says is not repeated below it.
+        finding.seen.retain(|one| one.would_mean != busy.would_mean);
+        finding.evidence.push(busy.evidence);
+    }
     finding
 }
 

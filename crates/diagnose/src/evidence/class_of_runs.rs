@@ -257,7 +257,8 @@ pub(crate) fn of_waiting_cpus(analysis: &Analysis, host: Host) -> Option<Observa
     let (ms, size) = (1e3 * n / ios, bytes / ios);
     let disk = &analysis.recording.device_of(device).name;
     let what = format!("time per request of {disk}, while all CPUs wait for I/O");
-    let evidence = analysis.computed(reading.listing, n as u64).ms(&what, ms);
+    let mut evidence = analysis.computed(reading.listing, n as u64).ms(&what, ms);
+    evidence.disk = Some(disk.clone());
     let would_mean = format!(
         "{} of the CPU time waits for I/O and none is idle, so {disk} is busy all the time, and \
          its {} requests of {} per second are all it completes; that {}",

@@ -8,9 +8,8 @@ use crate::evidence::ceilings::{NETWORKS, OF_A_NETWORK};
 use crate::evidence::runs::{self, Run};
 use crate::phrase;
 
-/// What that is worth, and at most where nothing in the input says that a network is between.
-const BY_A_NETWORK: f64 = 0.9;
-const NO_NETWORK_SEEN: f64 = 0.87;
+/// What that is worth, and at most: nothing in the input says that a network is between.
+const BY_A_NETWORK: f64 = 0.87;
 
 /// Least tests, bytes of a request that a link limits, the ratio of sizes that makes two tests
 /// different ones, and how many times faster the other direction is (choices).
@@ -68,7 +67,7 @@ pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             computed.bytes_per_s("throughput in the other, least", least).above(OTHER_WAY * mean),
         ];
         finding.assume(BY_A_NETWORK, "tests at the throughput of a network link");
-        finding.doubt("nothing in the input names a network", NO_NETWORK_SEEN);
+        finding.doubt("nothing in the input names a network", BY_A_NETWORK);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "`ethtool` shows a faster link, and `iperf3` between the machines reaches more",

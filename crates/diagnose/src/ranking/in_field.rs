@@ -29,7 +29,7 @@ pub const BY_LEVEL: [(Level, u32, u32, f64); 4] = [
 ];
 /// Answers that the stated confidence counts for, and that the mean share counts for beside those
 /// of a level (of 2, 4, 8 and 16 with 10, 20, 40 and 80 the pair with the smallest log loss in
-/// folds by collection).
+/// folds by collection, before the limits of inputs; docs/decisions/0132 has what they change).
 const COUNTS_FOR: f64 = 8.0;
 const LEVEL_COUNTS_FOR: f64 = 20.0;
 /// The share of all first answers that were right.

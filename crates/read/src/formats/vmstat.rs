@@ -163,14 +163,15 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     }
     let number = |name: &str| report.heading.number(name, &words);
     let moving = number("bi").zip(number("bo")).is_some_and(|(bi, bo)| bi + bo >= MOVES);
-    let left = ["free", "buff", "cache"].map(number).into_iter().sum::<Option<f64>>();
-    let cached = ["buff", "cache"].map(number).into_iter().sum::<Option<f64>>();
+    let parts = ["free", "buff", "cache"].map(number);
+    let left = parts.into_iter().sum::<Option<f64>>();
+    let cached = parts.into_iter().skip(1).sum::<Option<f64>>();
+    let is_whole = parts.into_iter().flatten().all(|kib| kib % PAGE_KIB == 0.0);
     let swapped = number("swpd").zip(left.filter(|left| *left > 0.0));
     if let Some((swapped, left)) = swapped {
         report.row("swapped", swapped / left);
     }
     if let Some(cached) = cached {
-        let is_whole = left.is_some_and(|left| left % PAGE_KIB == 0.0) && cached % PAGE_KIB == 0.0;
         report.row(if is_whole { "cached" } else { "in another unit" }, cached);
     }
     if moving && !is_first {

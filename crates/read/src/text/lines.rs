@@ -105,7 +105,7 @@ impl<'a> Lines<'a> {
 
     /// The current line with the next one behind it, which is no longer ahead: a mail program or a
     /// page may have broken it. None if it has not the width for that, or the rest is as long;
-    /// [`Lines::part`] undoes it.
+    /// [`Lines::unjoin`] undoes it.
     pub(crate) fn join(&mut self, line: Line) -> Result<Option<(Line, Line)>> {
         let is_wide = |line: &Line| BROKEN_AT.contains(&(line.end - line.start));
         if line.joined || line.cut || !is_wide(&line) || !self.look_ahead(1)? {
@@ -122,7 +122,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Puts a line back that was joined to the current one.
-    pub(crate) fn part(&mut self, next: Line) {
+    pub(crate) fn unjoin(&mut self, next: Line) {
         self.pending.push_front(next);
     }
 
