@@ -4,7 +4,9 @@
 use std::any::Any;
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, TraceMode, TraceOptions};
+use iowhy_live::{
+    BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, ServerCalls, TraceMode, TraceOptions,
+};
 use iowhy_model::{Fact, Note, Sink, typed};
 
 use crate::device_lookup::{NamingFacts, known_devices};
@@ -93,6 +95,11 @@ impl LiveCollectors {
                 collector.begin(sink)?;
                 paced.push(PacedCollector::new(collector, pace));
             }
+        }
+        if plan.server_calls {
+            let mut collector = Box::new(ServerCalls::default());
+            collector.begin(sink)?;
+            paced.push(PacedCollector::new(collector, SECOND));
         }
         let mut watched = known;
         watched.retain(|one| plan.devices.is_empty() || plan.devices.contains(&one.name));

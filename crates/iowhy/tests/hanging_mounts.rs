@@ -1,4 +1,5 @@
-//! `why` beside FUSE mounts: one whose server does not answer, one that is busy, one that is idle.
+//! `why` beside FUSE mounts: one that is slow, one whose server does not answer, one that is busy,
+//! one that is idle.
 
 use std::process::{Child, Command, Stdio};
 
@@ -51,6 +52,37 @@ fn started(program: &str, words: &[&str]) -> Running {
     let mut command = Command::new(program);
     let quiet = command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
     Running(quiet.stderr(Stdio::null()).spawn().expect("a program"))
+}
+
+#[test]
+fn a_mount_that_is_slow_is_named_live_and_from_a_recording() {
+    if !can_run(&["python3", "dd", "unshare"]) {
+        return;
+    }
+    let slow = SlowMount::new(0.4, 16);
+    let place = slow.folder.to_str().expect("text").to_string();
+    let from = format!("if={}", slow.file("file").display());
+    let _load = started("dd", &[&from, "of=/dev/null", "bs=4k", "iflag=direct", "status=none"]);
+    let capture = std::env::temp_dir().join(format!("iowhy-slow-{}.iowhy", std::process::id()));
+    let capture = capture.to_str().expect("text");
+    let record = watching(&["record", "--for", "7s", "-o", capture]);
+    let live = printed(watching(&["why", "--for", "7s", "--json"]));
+    printed(record);
+    let why = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", "--json", capture]).output();
+    let kept = String::from_utf8(why.expect("iowhy").stdout).expect("text");
+    std::fs::remove_file(capture).expect("the capture");
+    for report in [&live, &kept] {
+        let whole: Value = serde_json::from_str(report).expect("JSON");
+        let all = whole["findings"].as_array().expect("findings").iter();
+        let sentence = |one: &Value| one["sentence"].as_str().expect("text").to_string();
+        let remote = all.filter(|one| one["verdict"] == "layer.remote").map(sentence);
+        let own: Vec<String> = remote.filter(|sentence| sentence.contains(&place)).collect();
+        let [one] = &own[..] else { panic!("{report}") };
+        // 0.4 s a request, on a busy machine a little more.
+        let ms = one.split(" take ").nth(1).and_then(|rest| rest.split(' ').next());
+        let ms: f64 = ms.and_then(|ms| ms.parse().ok()).expect("a time in ms");
+        assert!((390.0..800.0).contains(&ms), "{one}");
+    }
 }
 
 #[test]

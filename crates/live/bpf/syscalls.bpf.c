@@ -20,6 +20,9 @@ const volatile u8 calls[CALLS];
 const volatile u32 cqe_argument; /* io_uring_complete gives the completion as a struct */
 const volatile u32 ring_call;    /* the place in that list of io_uring requests */
 const volatile u32 by_system;    /* a file's file system is requested */
+/* Only files on these file systems are counted; the first is 0 if on all. */
+#define ONLY_SYSTEMS 16
+const volatile u32 only_systems[ONLY_SYSTEMS];
 #define OF_FILE 0x80
 
 /* arch/x86/include/asm/ptrace.h and arch/arm64/include/asm/ptrace.h: the first argument. */
@@ -104,6 +107,18 @@ INLINE u32 system_of(struct inode *inode)
 	return number;
 }
 
+/* Whether calls on files of this file system are counted. */
+INLINE int is_wanted_system(u32 system)
+{
+	if (!only_systems[0])
+		return 1;
+#pragma unroll
+	for (u32 at = 0; at < ONLY_SYSTEMS; at++)
+		if (system && only_systems[at] == system)
+			return 1;
+	return 0;
+}
+
 /* The kind of file of a descriptor of the running process, and its file system. */
 INLINE u32 kind_of_file(u32 descriptor, u32 *system)
 {
@@ -157,6 +172,8 @@ SEC("tp_btf/sys_enter") int enter_call(u64 *arguments)
 			first = ((struct pt_regs___arm *)registers)->orig_x0;
 		file = kind_of_file(first, &begun.system);
 	}
+	if (!is_wanted_system(begun.system))
+		return 0;
 	begun.kind = (place & ~OF_FILE) - 1 + (file << 8);
 	begun.pid = pid;
 	begun.at = ktime_get_ns();
@@ -202,6 +219,8 @@ SEC("tp_btf/io_uring_submit_req") int submit(u64 *arguments)
 	begun.kind += (file ? file->f_inode->i_mode >> 12 : NO_FILE) << 8;
 	if (file)
 		begun.system = system_of(file->f_inode);
+	if (!is_wanted_system(begun.system))
+		return 0;
 	begun.pid = pid;
 	begun.at = ktime_get_ns();
 	/* The process is running only now: its name is taken here. */

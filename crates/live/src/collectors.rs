@@ -8,6 +8,7 @@ mod ftrace;
 mod fuse_waits;
 mod host_facts;
 mod mountstats;
+mod server_calls;
 mod syscalls;
 mod uprobe;
 mod waits;
@@ -19,6 +20,7 @@ pub use ftrace::Ftrace;
 pub use fuse_waits::FuseWaits;
 pub use host_facts::{HostFacts, KernelLog};
 pub use mountstats::MountStats;
+pub use server_calls::ServerCalls;
 pub use syscalls::{CallCount, Syscalls, UnfinishedCall, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 pub use waits::{EndedBy, WaitCount, WaitEnd, WaitOptions, Waits, add_ends};
@@ -91,6 +93,12 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         summary: "requests of NFS mounts, their round trips, and requests without a reply",
         manual: manual!("collectors/mountstats.rs"),
         beside: Some(|| Box::new(MountStats::new(Path::new("/")))),
+    },
+    CollectorEntry {
+        name: server_calls::NAME,
+        summary: "calls on mounts of FUSE, SMB, Ceph, 9p and virtiofs, with eBPF",
+        manual: manual!("collectors/server_calls.rs"),
+        beside: None,
     },
     CollectorEntry {
         name: syscalls::NAME,

@@ -48,9 +48,9 @@ pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
     BlockTrace, COLLECTORS, CallCount, CollectorEntry, DirtyPauses, DiskStats, EndedBy, EventCount,
-    Ftrace, FuseWaits, HostFacts, KernelLog, MountStats, Syscalls, TraceClock, TraceMode,
-    TraceOptions, UnfinishedCall, Uprobe, UprobeOptions, WaitCount, WaitEnd, WaitOptions, Waits,
-    add_ends, beside, call_names,
+    Ftrace, FuseWaits, HostFacts, KernelLog, MountStats, ServerCalls, Syscalls, TraceClock,
+    TraceMode, TraceOptions, UnfinishedCall, Uprobe, UprobeOptions, WaitCount, WaitEnd,
+    WaitOptions, Waits, add_ends, beside, call_names,
 };
 pub use confine::{
     Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,

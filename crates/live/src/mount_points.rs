@@ -49,6 +49,11 @@ impl MountPoints {
         (number != 0).then(|| known.unwrap_or_else(unknown))
     }
 
+    /// All, by the numbers of their superblocks, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &MountPoint)> {
+        self.0.iter().map(|(number, (_, mount))| (*number, mount))
+    }
+
     /// The number of the file system that is mounted there.
     pub(crate) fn number_at(&self, place: &str) -> Option<u32> {
         self.0.iter().find(|(_, (_, mount))| mount.place == place).map(|(number, _)| *number)

@@ -32,6 +32,8 @@ const QUEUE_TIMES: f64 = 3.0;
 /// Mean wait in the client, ms, from which on it is worth a word (a choice: a random read of a
 /// spinning disk), and a suspicion up to the mean of a slow server.
 const QUEUED_MS: f64 = 10.0;
+/// The collector that measures calls of programs on mounts.
+const SERVER_CALLS: &str = "server-calls";
 /// Their weight.
 const UNANSWERED: f64 = 0.92;
 const LONG: f64 = 0.90;
@@ -44,6 +46,9 @@ pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.explained_share = 1.0;
         finding.evidence.extend(mount.repeated());
         shares::advise(&mut finding);
+        if mount.by_calls() {
+            mount.advise_by_calls(&mut finding);
+        }
         Some(finding)
     });
     found.collect()
@@ -228,6 +233,25 @@ impl Mount<'_, '_> {
         &self.analysis.recording.device_of(self.device).name
     }
 
+    /// Whether the calls of programs were measured, not the requests of a client.
+    fn by_calls(&self) -> bool {
+        self.analysis.recording.listings[self.place].source.format == SERVER_CALLS
+    }
+
+    /// What would refute it, and what to do, where the file system may be of any kind.
+    fn advise_by_calls(&self, finding: &mut Finding) {
+        let name = self.name();
+        finding.refuted_by = lines(&["the program that serves the mount (FUSE) waits for a disk \
+             of this machine: then that disk is to blame"]);
+        finding.next_step = vec![
+            format!("`iowhy syscalls --by mount`: which calls on {name} are slow, and whose"),
+            format!(
+                "`findmnt {name}`: which server or program is it? Is it up, and is the network \
+                 intact (`ping`, `ss -ti`)?"
+            ),
+        ];
+    }
+
     /// Requests were sent and for a while no answer came.
     fn unanswered(&self, verdict: Verdict) -> Option<Finding> {
         let (mut longest, mut now, mut waiting) = (0.0f64, 0.0, 0);
@@ -243,8 +267,9 @@ impl Mount<'_, '_> {
         }
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
-            "the file server of {} does not answer: {} for {} s; programs that use the mount wait, \
-             and no disk of this machine is involved",
+            "the {} of {} does not answer: {} for {} s; programs that use the mount wait, and no \
+             disk of this machine is involved",
+            if self.by_calls() { "server" } else { "file server" },
             self.name(),
             phrase::count(waiting as f64, "request(s) without a reply"),
             phrase::digits(longest)
@@ -293,18 +318,32 @@ impl Mount<'_, '_> {
         let known = self.means(None, fewest);
         let (count, trip, queue) = known.filter(|(_, trip, _)| *trip > SLOW_MS)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
-        finding.sentence = format!(
-            "requests to the file server of {} take {} from sending to the reply on average: the \
-             network or the server is slow, and no disk of this machine is involved",
-            self.name(),
-            phrase::ms(trip)
-        );
+        finding.sentence = match self.by_calls() {
+            true => format!(
+                "calls on {} take {} on average, per MiB if they are longer: its server, the \
+                 network or the program that serves it (FUSE) is slow",
+                self.name(),
+                phrase::ms(trip)
+            ),
+            false => format!(
+                "requests to the file server of {} take {} from sending to the reply on average: \
+                 the network or the server is slow, and no disk of this machine is involved",
+                self.name(),
+                phrase::ms(trip)
+            ),
+        };
         let computed = self.analysis.computed(self.place, count);
-        finding.evidence = vec![
-            computed.ms("mean round trip", trip).above(SLOW_MS),
-            computed.ms("mean time in the client's queue before it", queue),
-        ];
-        finding.assume(LONG, "round trips of a file server are measured by its client");
+        if self.by_calls() {
+            finding.evidence =
+                vec![computed.ms("mean time of a read, write or fsync", trip).above(SLOW_MS)];
+            finding.assume(LONG, "calls on a mount are measured from entry to return");
+        } else {
+            finding.evidence = vec![
+                computed.ms("mean round trip", trip).above(SLOW_MS),
+                computed.ms("mean time in the client's queue before it", queue),
+            ];
+            finding.assume(LONG, "round trips of a file server are measured by its client");
+        }
         let by_load = "a saturated server or network link";
         finding.doubt_if(trip <= LONG_MS, by_load, SHAPE_ALONE);
         Some(finding)
@@ -394,8 +433,17 @@ mod tests {
         found: fn(&Analysis, Verdict) -> Vec<Finding>,
         verdict: Verdict,
     ) -> Vec<Finding> {
+        measured("mountstats", rows, found, verdict)
+    }
+
+    fn measured(
+        format: &str,
+        rows: impl IntoIterator<Item = (f64, f64, f64, u64)>,
+        found: fn(&Analysis, Verdict) -> Vec<Finding>,
+        verdict: Verdict,
+    ) -> Vec<Finding> {
         let mut recording = Recording::new();
-        recording.begin(Source::new("mountstats", "m", iowhy_model::Level::A));
+        recording.begin(Source::new(format, "m", iowhy_model::Level::A));
         let device = recording.device("server:/export");
         recording.set_medium(device, Medium::Network);
         for (per_s, trip_ms, queue_ms, waiting) in rows {
@@ -436,6 +484,19 @@ mod tests {
             mount(trips.map(|trip_ms| (1.0, trip_ms, 1))).len()
         };
         assert_eq!([few(300.0), few(4.0)], [1, 0], "one reply each second");
+    }
+
+    #[test]
+    fn calls_on_a_mount_accuse_what_is_behind_it_and_name_no_client() {
+        let rows = |trip_ms: f64| (0..9).map(move |_| (10.0, trip_ms, 0.0, 4));
+        let by_calls = |trip_ms| {
+            measured(SERVER_CALLS, rows(trip_ms), findings, Verdict::LayerRemote)
+        };
+        let [slow] = &by_calls(300.0)[..] else { panic!("one finding") };
+        assert!(slow.sentence.contains("calls on server:/export take 300 ms"), "{slow:?}");
+        assert_eq!(slow.evidence.len(), 1, "no queue in a client is known");
+        assert!(slow.next_step[0].contains("iowhy syscalls --by mount"), "{slow:?}");
+        assert!(by_calls(20.0).is_empty());
     }
 
     #[test]

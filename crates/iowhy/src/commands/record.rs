@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_capture::Writer;
-use iowhy_live::{DirtyPauses, FuseWaits, MountStats, TraceMode};
+use iowhy_live::{DirtyPauses, FuseWaits, MountStats, ServerCalls, TraceMode};
 use iowhy_model::{Fact, Note, Sink};
 
 use crate::arguments::{Selection, TraceArgs, duration, watch_time};
@@ -167,6 +167,7 @@ impl Recorder {
         collectors.add(DirtyPauses::default(), SECOND, &mut writer)?;
         collectors.add(FuseWaits::new(Path::new("/")), SECOND, &mut writer)?;
         collectors.add(MountStats::new(Path::new("/")), SECOND, &mut writer)?;
+        collectors.add(ServerCalls::default(), SECOND, &mut writer)?;
         for device in collectors.watched() {
             let id = writer.device(&device.name);
             for (key, value, read_from) in &device.facts {

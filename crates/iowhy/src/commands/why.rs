@@ -274,6 +274,7 @@ pub(super) fn watch(
         cgroups: true,
         files: true,
         host_facts: Some(Duration::from_secs(1)),
+        server_calls: true,
         progress: true,
         command: time.given.clone(),
         length: Some(length),

@@ -148,15 +148,34 @@ const BEGUN_WORDS: usize = 6;
 type Begun = [u32; BEGUN_WORDS];
 
 struct AttachedState {
-    // Dropped first, so that nothing is counted into tables that are being freed.
-    programs: Option<Ebpf>,
-    spans: CallLatencies,
-    inside: HashMap<MapData, u32, Begun>,
-    in_ring: HashMap<MapData, u64, Begun>,
+    counters: CallCounters,
     mounts: MountPoints,
     listing: usize,
     began: Time,
 }
+
+/// Attached programs and their tables.
+pub(super) struct CallCounters {
+    // Dropped first, so that nothing is counted into tables that are being freed.
+    programs: Option<Ebpf>,
+    pub(super) spans: CallLatencies,
+    inside: HashMap<MapData, u32, Begun>,
+    in_ring: HashMap<MapData, u64, Begun>,
+}
+
+/// What is counted separately.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FileSystems<'a> {
+    /// Nothing: calls on any file system together.
+    Together,
+    /// Each file system.
+    Each,
+    /// Only calls on files of these, each, by the numbers of their superblocks.
+    Only(&'a [u32]),
+}
+
+/// File systems that [`FileSystems::Only`] has room for; as in the programs.
+pub(super) const ONLY_SYSTEMS: usize = 16;
 
 impl Syscalls {
     /// A watcher of these callers that has not begun yet.
@@ -188,11 +207,71 @@ impl Collector for Syscalls {
     }
 
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        let systems = if self.by_mount { FileSystems::Each } else { FileSystems::Together };
+        let counters = CallCounters::attach(&self.whom, systems)?;
+        let mounts = if self.by_mount { MountPoints::read() } else { MountPoints::default() };
+        let mut source = Source::new(NAME, "live", Level::B);
+        source.sampling = Sampling::Traced;
+        source.resolution = Some(Nanos(1));
+        let (listing, began) = (sink.begin(source), clock::now());
+        self.running = Some(AttachedState { counters, mounts, listing, began });
+        Ok(())
+    }
+
+    /// Nothing leaves the kernel before the end.
+    fn poll(&mut self, _: &mut dyn Sink) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        let Some(mut running) = self.running.take() else { return Ok(()) };
+        running.counters.programs = None;
+        let now = clock::now();
+        let length = now - running.began;
+        if self.by_mount {
+            running.mounts.read_again();
+        }
+        sink.resume(running.listing);
+        sink.source().watched = Some(length);
+        let mounts = &running.mounts;
+        self.counts = running.counters.spans.read()?.into_iter().map(|span| named(span, mounts)).collect();
+        self.unfinished = running.unfinished(now, &self.counts)?;
+        for count in &self.counts {
+            let file = count.file.map_or(String::new(), |file| format!(" on {file}"));
+            let mount = count.mount.as_ref();
+            let mount = mount.map_or(String::new(), |mount| format!(" below {}", mount.place));
+            let label = format!("{}{file}{mount} by {}[{}]", count.call, count.comm, count.pid);
+            let label = sink.name(&label);
+            let device = sink.device("");
+            let histogram = count.histogram.clone();
+            let mut one = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+            (one.op, one.label) = (count.op, Some(label));
+            (one.start, one.length) = (Some(running.began), Some(length));
+            sink.distribution(one);
+        }
+        let [no_group, no_start] = running.counters.spans.missed()?;
+        sink.lost("calls not counted: too many kinds of call and file", no_group);
+        sink.lost("calls not counted: too many in progress at once", no_start);
+        sink.end();
+        Ok(())
+    }
+}
+
+impl CallCounters {
+    /// Loads and attaches the programs.
+    ///
+    /// # Errors
+    /// If the kernel or a missing right refuses.
+    pub(super) fn attach(whom: &Callers, systems: FileSystems) -> Result<CallCounters, Error> {
         Rights::read()?.suffice()?;
         let types = KernelTypes::read()?;
         let btf = Btf::from_sys_fs().map_err(refused)?;
+        let is_limited = matches!(systems, FileSystems::Only(_));
         let mut numbers = [0u8; NUMBERS];
         for (place, (_, number, of_file, _, _)) in CALLS.iter().enumerate() {
+            if is_limited && !of_file {
+                continue;
+            }
             if let Some(entry) = usize::try_from(*number).ok().and_then(|at| numbers.get_mut(at)) {
                 *entry = place as u8 + 1 + if *of_file { OF_FILE } else { 0 };
             }
@@ -202,20 +281,19 @@ impl Collector for Syscalls {
         let constants = [
             (global!("cqe_argument"), u32::from(cqe)),
             (global!("ring_call"), RING),
-            (global!("by_system"), u32::from(self.by_mount)),
+            (global!("by_system"), u32::from(!matches!(systems, FileSystems::Together))),
         ];
-        let (mut programs, spans) = CallLatencies::load(
-            &OBJECT.unpacked(),
-            &btf,
-            &self.whom,
-            &constants,
-            &[(global!("calls"), &numbers)],
-            None,
-        )?;
+        let mut only = [0u8; ONLY_SYSTEMS * 4];
+        if let FileSystems::Only(numbers) = systems {
+            let places = only.chunks_exact_mut(4).zip(numbers);
+            places.for_each(|(place, number)| place.copy_from_slice(&number.to_ne_bytes()));
+        }
+        let tables = [(global!("calls"), &numbers[..]), (global!("only_systems"), &only[..])];
+        let (mut programs, spans) =
+            CallLatencies::load(&OBJECT.unpacked(), &btf, whom, &constants, &tables, None)?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
         let inside = HashMap::try_from(take(map!("inside"))?).map_err(refused)?;
         let in_ring = HashMap::try_from(take(map!("in_ring"))?).map_err(refused)?;
-        let mounts = if self.by_mount { MountPoints::read() } else { MountPoints::default() };
         let ring = types.tracepoint_arguments("io_uring_submit_req").is_some();
         let all = [
             ("sys_exit", program!("leave_call")),
@@ -234,58 +312,11 @@ impl Collector for Syscalls {
             let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
             program.attach().map_err(refused)?;
         }
-        let mut source = Source::new(NAME, "live", Level::B);
-        source.sampling = Sampling::Traced;
-        source.resolution = Some(Nanos(1));
-        let (listing, began) = (sink.begin(source), clock::now());
-        let programs = Some(programs);
-        self.running =
-            Some(AttachedState { programs, spans, inside, in_ring, mounts, listing, began });
-        Ok(())
+        Ok(CallCounters { programs: Some(programs), spans, inside, in_ring })
     }
 
-    /// Nothing leaves the kernel before the end.
-    fn poll(&mut self, _: &mut dyn Sink) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
-        let Some(mut running) = self.running.take() else { return Ok(()) };
-        running.programs = None;
-        let now = clock::now();
-        let length = now - running.began;
-        if self.by_mount {
-            running.mounts.read_again();
-        }
-        sink.resume(running.listing);
-        sink.source().watched = Some(length);
-        let mounts = &running.mounts;
-        self.counts = running.spans.read()?.into_iter().map(|span| named(span, mounts)).collect();
-        self.unfinished = running.unfinished(now, &self.counts)?;
-        for count in &self.counts {
-            let file = count.file.map_or(String::new(), |file| format!(" on {file}"));
-            let mount = count.mount.as_ref();
-            let mount = mount.map_or(String::new(), |mount| format!(" below {}", mount.place));
-            let label = format!("{}{file}{mount} by {}[{}]", count.call, count.comm, count.pid);
-            let label = sink.name(&label);
-            let device = sink.device("");
-            let histogram = count.histogram.clone();
-            let mut one = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
-            (one.op, one.label) = (count.op, Some(label));
-            (one.start, one.length) = (Some(running.began), Some(length));
-            sink.distribution(one);
-        }
-        let [no_group, no_start] = running.spans.missed()?;
-        sink.lost("calls not counted: too many kinds of call and file", no_group);
-        sink.lost("calls not counted: too many in progress at once", no_start);
-        sink.end();
-        Ok(())
-    }
-}
-
-impl AttachedState {
-    /// Calls on files that may be on a disk or a server; a read from a pipe may block forever.
-    fn unfinished(&self, now: Time, counts: &[CallCount]) -> Result<Vec<UnfinishedCall>, Error> {
+    /// Calls that have not returned: since when, kind, process and file system.
+    fn begun(&self) -> Result<Vec<Begun>, Error> {
         let mut begun: Vec<Begun> = Vec::new();
         for entry in self.inside.iter() {
             begun.push(entry.map_err(broke)?.1);
@@ -293,6 +324,28 @@ impl AttachedState {
         for entry in self.in_ring.iter() {
             begun.push(entry.map_err(broke)?.1);
         }
+        Ok(begun)
+    }
+
+    /// The file system of each call that has not returned; 0 if it is not counted separately.
+    ///
+    /// # Errors
+    /// If a table cannot be read.
+    pub(super) fn in_progress(&self) -> Result<Vec<u32>, Error> {
+        Ok(self.begun()?.into_iter().map(|[_, _, _, _, system, _]| system).collect())
+    }
+}
+
+/// The operation of a call by its kind, as the programs number it.
+pub(super) fn operation_of(kind: u32) -> Option<Op> {
+    let (_, op, _) = call_of(kind & 0xff);
+    op
+}
+
+impl AttachedState {
+    /// Calls on files that may be on a disk or a server; a read from a pipe may block forever.
+    fn unfinished(&self, now: Time, counts: &[CallCount]) -> Result<Vec<UnfinishedCall>, Error> {
+        let begun = self.counters.begun()?;
         let mut calls: Vec<UnfinishedCall> = begun
             .into_iter()
             .filter_map(|[low, high, kind, pid, system, _]| {
