@@ -10,6 +10,7 @@ pub mod mountstats;
 pub(crate) mod processes;
 pub(crate) mod processor;
 pub(crate) mod sar_columns;
+pub(crate) mod sar_memory;
 pub(crate) mod slow_log;
 pub(crate) mod stated;
 pub(crate) mod windows_disk;

@@ -257,6 +257,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut findings: Vec<Finding> = disks.chain(ports).collect();
     findings.extend(shared_path::findings(analysis, DETECTOR.verdict, &together));
     findings.extend(throughput::slow_together(analysis, DETECTOR.verdict));
+    findings.extend(throughput::without_dma(analysis, DETECTOR.verdict));
     findings.extend(throughput::at_their_links(analysis, DETECTOR.verdict));
     findings
 }

@@ -17,7 +17,10 @@
 //! Nothing else in the input is accused or cleared, and one of these (a round of many writes, as of
 //! a page cleaner, is none: it also waits for memory, CPUs and locks):
 //!
-//! - a flush took a second or more: a healthy device needs milliseconds;
+//! - a flush took a second or more: a healthy device needs milliseconds; a flush of a whole file,
+//!   timed among others, two seconds;
+//! - the checkpoints that SQL Server logs, because they took longer than its target, wrote less
+//!   than 5 MB/s;
 //! - ten requests or more took 5 s or more, as the program counts them;
 //! - a read that was alone took longer than a healthy disk of any class needs;
 //! - twenty reads or flushes that a program timed took a tenth of a second each on average, those
@@ -59,6 +62,16 @@ pub(super) const DETECTOR: Detector = Detector {
 /// A flush of this length, s, is none of a healthy device, whatever its class (a choice: ten times
 /// the length from which on a flush is remarked on).
 const LONG_FLUSH_S: f64 = 1.0;
+/// The same of the longest among flushes of whole files, which write what the page cache holds of
+/// them (a choice: twice as long).
+const LONG_SYNC_S: f64 = 2.0;
+/// Seconds of all flushes of a program together from which on the longest is no accident (a
+/// choice).
+const SYNCS_S: f64 = 10.0;
+/// Seconds that logged checkpoints took, and bytes per second below which no disk was at its rate
+/// (choices: SQL Server logs one that took longer than its target, a minute unless set).
+const LONG_CHECKPOINTS_S: f64 = 30.0;
+const SLOW_CHECKPOINTS_PER_S: f64 = 5e6;
 /// Overdue requests that are no accident (docs/METHOD.md, 10 Rules: ten events).
 const SEVERAL: f64 = 10.0;
 /// Requests of a program, and their mean, ms, from which on storage is waited for, whatever its
@@ -79,6 +92,8 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let found = analysis.hosts().into_iter().filter_map(|host| {
         overdue(analysis, host)
             .or_else(|| long_flush(analysis, host))
+            .or_else(|| long_sync(analysis, host))
+            .or_else(|| slow_checkpoints(analysis, host))
             .or_else(|| slow_reads(analysis, host))
             .or_else(|| slow_on_average(analysis, host))
             .or_else(|| blocked_tasks::for_io(analysis, host, DETECTOR.verdict))
@@ -129,6 +144,71 @@ fn long_flush(analysis: &Analysis, host: Host) -> Option<Finding> {
         vec![logged.seconds("slowest flush logged by a program", seconds).above(LONG_FLUSH_S)];
     let took = phrase::ms(seconds * 1e3);
     Some(said(finding, &format!("a flush of a program took {took}, which no healthy device needs")))
+}
+
+/// The longest of the flushes that a program timed.
+fn long_sync(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let timed = analysis.histograms.iter().filter(|sample| {
+        let known = &sample.known;
+        analysis.host(sample.listing) == host
+            && matches!(known.layer, Layer::Application | Layer::Syscall)
+            && known.op == Some(Op::Flush)
+            && !analysis.lists_only_slow(sample.listing)
+    });
+    let longest = timed.filter_map(|sample| Some((sample, sample.known.histogram.max_ns?)));
+    let (sample, ns) = longest.max_by_key(|(_, ns)| *ns)?;
+    let (known, seconds) = (&sample.known, ns as f64 / 1e9);
+    (seconds >= LONG_SYNC_S).then_some(())?;
+    let name = &analysis.recording.device_of(known.device).name;
+    let mut finding = new_finding(DETECTOR.verdict, Some(known.device), vec![sample.listing]);
+    let printed = analysis.printed(sample.listing, known.histogram.count());
+    let what = format!("longest flush, timed in the program ({name})");
+    finding.evidence = vec![printed.seconds(&what, seconds).above(LONG_SYNC_S)];
+    let what = format!(
+        "a flush of a file by {name}, with what it had written of it, took {}",
+        phrase::ms(seconds * 1e3)
+    );
+    let all = known.histogram.mean_ns().map(|(ns, _)| ns * known.histogram.count() as f64 / 1e9);
+    let all = all.filter(|all| *all >= SYNCS_S);
+    if let Some(all) = all {
+        let computed = analysis.computed(sample.listing, known.histogram.count());
+        finding.evidence.push(computed.seconds("time of all its flushes", all).above(SYNCS_S));
+    }
+    let weight = if all.is_some() { MEASURED_OFTEN } else { MEASURED_ABOVE };
+    let mut finding = worth(weight, finding, &what);
+    let own = "the program's own burst of writes filled the page cache: with \
+               `vm.dirty_background_bytes=67108864` its flushes are short";
+    finding.refuted_by.push(own.to_string());
+    Some(finding)
+}
+
+/// Checkpoints that a database reports as late, and how fast they wrote.
+fn slow_checkpoints(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let about = analysis.machine(host);
+    let (bytes, reading) = about.machine_number(key::CHECKPOINT_BYTES)?;
+    let (seconds, of_time) = about.machine_number(key::CHECKPOINT_TOTAL)?;
+    let per_s = bytes / seconds;
+    (seconds >= LONG_CHECKPOINTS_S && per_s < SLOW_CHECKPOINTS_PER_S).then_some(())?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+    let computed = analysis.computed(reading.listing, 1);
+    finding.evidence = vec![
+        computed.bytes_per_s("rate of late checkpoints", per_s).below(SLOW_CHECKPOINTS_PER_S),
+        analysis
+            .stated(&of_time)
+            .seconds("duration of late checkpoints", seconds)
+            .above(LONG_CHECKPOINTS_S),
+    ];
+    let what = format!(
+        "checkpoints that the database logs as late wrote {} for {}",
+        phrase::rate(per_s),
+        phrase::ms(seconds * 1e3)
+    );
+    let mut finding = said(finding, &what);
+    finding.refuted_by.push(
+        "the database writes slowly on purpose: a limit of its checkpoints (SQL Server: `-k`)"
+            .to_string(),
+    );
+    Some(finding)
 }
 
 /// Reads one at a time that take longer than those of any healthy disk.

@@ -14,7 +14,8 @@
 //! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out or 2
 //! MB/s in on average, or allocations took ten seconds (the kernel's log), or `kswapd` uses more
 //! than half of a CPU, or the kernel's log shows tasks that hung during memory reclaim (one alone
-//! stays a suspicion), or processes that were ended because memory ran out, or allocations that XFS
+//! stays a suspicion), or processes that were ended because memory ran out, or
+//! its report of memory shows that no swap is left, or allocations that XFS
 //! tried a hundred times in vain (one message alone stays a suspicion), or stacks of more than two
 //! tasks that free memory themselves. Or the CPUs idle for I/O half of the time and less than a
 //! tenth of memory is available while 10 % of the swap is in use (`top`, `free`), or there is no
@@ -125,6 +126,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         Symptom {
             key: key::TASKS_OUT_OF_MEMORY,
             quantity: "processes ended because memory ran out (OOM killer)",
+            above: ENDED,
+            unit: Unit::Count,
+        },
+        Symptom {
+            key: key::SWAP_EXHAUSTED,
+            quantity: "reports of the kernel about memory with no swap left",
             above: ENDED,
             unit: Unit::Count,
         },

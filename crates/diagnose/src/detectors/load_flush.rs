@@ -87,6 +87,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let held_up = programs::held_up(analysis, DETECTOR.verdict).into_iter();
     let held_up = held_up.chain(programs::one_durable_way(analysis, DETECTOR.verdict));
     let off = programs::cache_off(analysis, DETECTOR.verdict);
+    let uncached = programs::parity_without_cache(analysis, DETECTOR.verdict);
     let commits = committers::of_journals(analysis, DETECTOR.verdict);
     traced
         .chain(rows)
@@ -94,6 +95,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(waits)
         .chain(held_up)
         .chain(off)
+        .chain(uncached)
         .chain(commits)
         .collect()
 }

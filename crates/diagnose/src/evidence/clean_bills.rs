@@ -256,7 +256,7 @@ fn accuses(known: &Finding) -> bool {
 /// that are hardly any, CPU time that is most of it, and what a screen of `top`, a moment, is worth
 /// (choices).
 const NO_WAIT: f64 = 0.01;
-const IDLE: f64 = 0.2;
+const IDLE: f64 = 0.1;
 const FEW_PER_S: f64 = 10.0;
 const MOST_OF_IT: f64 = 0.5;
 const ONE_MOMENT: f64 = 0.62;

@@ -8,6 +8,7 @@ use iowhy_model::{Finding, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::kernel_threads::{self, Committer};
 use crate::phrase;
@@ -45,6 +46,7 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> 
     let programs = writes
         .filter(|(per_s, name, _)| *per_s >= WRITES && kernel_threads::committer(name).is_none());
     let most = programs.max_by(|a, b| a.0.total_cmp(&b.0));
+    let has_writers = most.is_some();
     let by = most.as_ref().map_or(String::new(), |(per_s, name, _)| {
         format!("; {name} writes most, {}", phrase::rate(*per_s))
     });
@@ -66,6 +68,9 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> 
         finding.evidence.push(analysis.stated(&reading).bytes_per_s(&what, per_s));
     }
     finding.assume(WAITS, "the thread that commits the file system waits most");
+    let stuck = "no program that writes is in this input: one commit that a disk does not finish \
+                 has the same effect";
+    finding.doubt_if(!has_writers, stuck, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
         "a single write to the same disk is slow while nothing else uses it: then it is the disk",

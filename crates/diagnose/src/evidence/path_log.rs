@@ -32,8 +32,10 @@ pub(crate) const LOGGED: [Signal; 21] = [
         .what("error(s) corrected by the PCIe link hardware, in the kernel's log"),
     controller(&[PathEvent::Unresponsive], 1.4)
         .what("time(s) a controller did not respond although it reports that it is ready"),
-    path(MessageKind::Link, &[PathEvent::LinkDown], 1.2)
-        .what("time(s) the adapter lost its link, in the kernel's log"),
+    path(MessageKind::Link, &[PathEvent::LinkDown], 1.2).again(SEEN_ONCE).what(
+        "time(s) the adapter lost its link, or its login to the fabric or a target, in the \
+         kernel's log",
+    ),
     controller(&[PathEvent::LostInterrupt], WAS_RESET)
         .what("completion(s) whose interrupt was lost, in the kernel's log"),
     controller(&[PathEvent::Dma], SEEN_ONCE).again(WAS_RESET).instead(is_slow_since, FAILED).what(

@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, Listing, Op, Verdict, key,
+    Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, Listing, Medium, Op, Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{NOTICEABLE, SHAPE_ALONE};
+use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::evidence::runs;
 use crate::facts::disk_models;
 use crate::measures::spread;
@@ -413,6 +414,58 @@ pub(crate) fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
+/// Weight of an array with parity on spinning disks that keeps no write in a cache: each small
+/// write is two reads and two writes of its disks before it completes (a choice: it shows what
+/// writes cost, not how many there are).
+const PARITY_UNCACHED: f64 = 0.67;
+
+/// RAID 5 and 6 of spinning disks whose controller writes through, and was not seen to have been
+/// configured otherwise.
+pub(crate) fn parity_without_cache(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, listing) in analysis.listings().filter(|(_, listing)| fell_back(listing).is_none())
+    {
+        let has_parity = |fact: &&Fact| {
+            let is_of_parity = |level: &str| level.starts_with(['5', '6']);
+            fact.key == key::ARRAY_LEVEL && fact.value.text().is_some_and(is_of_parity)
+        };
+        for fact in listing.facts.iter().filter(has_parity) {
+            let (Some(device), Some(level)) = (fact.device, fact.value.text()) else { continue };
+            let through = |other: &Fact| {
+                other.key == key::ARRAY_WRITE_CACHE
+                    && other.device == fact.device
+                    && other.value.text() == Some("write-through")
+            };
+            let turns = analysis.medium(device) == Some(Medium::Rotational);
+            if !turns || !listing.facts.iter().any(through) {
+                continue;
+            }
+            let name = &analysis.recording.device_of(device).name;
+            let mut finding = new_finding(verdict, Some(device), vec![place]);
+            finding.sentence = format!(
+                "{} is RAID {level} of spinning disks, and its controller writes through: each \
+                 small write reads and writes data and parity on the disks before it completes, \
+                 and no write cache hides that",
+                phrase::disk(name)
+            );
+            finding.evidence = vec![
+                analysis.printed(place, 1).count("volumes that write through", 1.0).above(0.0),
+            ];
+            finding.assume(PARITY_UNCACHED, "parity on spinning disks without a write cache");
+            finding.blame = Some(Blame::Configuration);
+            (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+            finding.refuted_by = lines(&["what is slow is reads: they do not wait for the cache"]);
+            finding.next_step = lines(&[
+                "why does it write through? Its configuration, or a battery that is missing, \
+                 learning or worn, even if reported as `ready`: the controller's event log",
+                "write-back with a battery or flash behind the cache; without it, RAID 10",
+            ]);
+            found.push(finding);
+        }
+    }
+    found
+}
+
 /// A volume that writes through though write-back was configured, as where the battery of its
 /// controller is learning or worn.
 fn fell_back(listing: &Listing) -> Option<&Fact> {
@@ -507,7 +560,7 @@ const LAGS: f64 = 0.90;
 /// (choices).
 const PEER_GROUP: usize = 8;
 const SLOW_RATIO_IN_GROUP: f64 = 5.0;
-const OUTLIER_IN_GROUP: f64 = 0.80;
+const OUTLIER_IN_GROUP: f64 = 0.87;
 /// The median absolute deviation of a normal distribution in standard deviations.
 const MAD: f64 = 1.4826;
 

@@ -489,9 +489,8 @@ mod tests {
     #[test]
     fn calls_on_a_mount_accuse_what_is_behind_it_and_name_no_client() {
         let rows = |trip_ms: f64| (0..9).map(move |_| (10.0, trip_ms, 0.0, 4));
-        let by_calls = |trip_ms| {
-            measured(SERVER_CALLS, rows(trip_ms), findings, Verdict::LayerRemote)
-        };
+        let by_calls =
+            |trip_ms| measured(SERVER_CALLS, rows(trip_ms), findings, Verdict::LayerRemote);
         let [slow] = &by_calls(300.0)[..] else { panic!("one finding") };
         assert!(slow.sentence.contains("calls on server:/export take 300 ms"), "{slow:?}");
         assert_eq!(slow.evidence.len(), 1, "no queue in a client is known");

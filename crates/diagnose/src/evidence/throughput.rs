@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, Observation, Quantity, Unit, Verdict,
-    key,
+    Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, MessageKind, Observation, Quantity,
+    Unit, Verdict, key,
 };
 
 use crate::analysis::{Analysis, Host};
@@ -38,6 +38,19 @@ const SLOW_RATIO: f64 = 10.0;
 pub(crate) const VOLUME: f64 = 0.5;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
+/// The same where another disk or the memory of the same test was fast, and the most that it is
+/// worth beside the doubt that others used the disk: all first answers with it named the right side
+/// or were rightly open (docs/decisions/0133).
+const SLOW_BESIDE_FAST: f64 = 0.90;
+const MAY_BE_IN_USE: f64 = 0.87;
+/// What the kernel logs of a path that fails.
+const PATH_FAULTS: [MessageKind; 4] =
+    [MessageKind::Controller, MessageKind::Link, MessageKind::Offline, MessageKind::Timeout];
+/// Bytes per second that a drive without DMA reaches at most: PIO mode 4 transfers 16.7 MB/s, and
+/// the CPU moves each word (ATA-2; a choice below it).
+const PIO_PER_S: f64 = 1e7;
+/// Weight of a drive whose settings say that it transfers without DMA and that reads no faster.
+const WITHOUT_DMA: f64 = 0.92;
 
 /// Runs of one stream of large requests on disks, beside whom nothing else was measured.
 pub(crate) fn streams(analysis: &Analysis) -> Vec<Run> {
@@ -75,7 +88,8 @@ pub(crate) fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     for run in all.iter().filter(|run| run.throughput() < SLOW_PER_S) {
         let best = all.iter().filter(|other| other.device() == run.device());
         let best = best.map(Run::throughput).fold(0.0, f64::max);
-        let known = found.iter().any(|(device, _)| *device == run.device());
+        let known = found.iter().any(|(device, _)| *device == run.device())
+            || pio_setting(analysis, run).is_some();
         let is_virtual = analysis.network_odds(run.device()) >= VOLUME
             || analysis.facts.guest_of(analysis.host(run.place())).is_some();
         if known || is_virtual || best >= SLOW_PER_S || is_host_slow(analysis, run.place()) {
@@ -87,11 +101,64 @@ pub(crate) fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
+/// The setting of a drive that transfers without DMA.
+fn pio_setting<'a>(analysis: &'a Analysis, run: &Run) -> Option<FactReading<'a>> {
+    let disk = disk_names::disk(run.name());
+    let about = analysis.facts.about(Some(analysis.host(run.place())), &disk);
+    let (on, reading) = about.number(key::DRIVE_PIO)?;
+    (on > 0.0).then_some(reading)
+}
+
+/// Drives that transfer without DMA, by their settings, and read as slowly as that.
+pub(crate) fn without_dma(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for run in streams(analysis) {
+        let known = found.iter().any(|finding| finding.subject.device == Some(run.device()));
+        let Some(setting) = pio_setting(analysis, &run).filter(|_| !known) else { continue };
+        if run.throughput() >= PIO_PER_S {
+            continue;
+        }
+        let disk = phrase::disk(run.name());
+        let places = vec![run.place(), setting.listing];
+        let mut finding = new_finding(verdict, Some(run.device()), places);
+        finding.sentence = format!(
+            "{disk} is used without DMA (`using_dma = 0`): the CPU moves each word, and one stream \
+             of {} reached {}, which is what that gives",
+            phrase::plural(run.op()),
+            phrase::rate(run.throughput())
+        );
+        finding.evidence = vec![
+            analysis
+                .printed(run.place(), 1)
+                .bytes_per_s("throughput of one stream", run.throughput())
+                .below(PIO_PER_S),
+            analysis
+                .stated(&setting)
+                .count("transfers without DMA (using_dma = 0)", 1.0)
+                .above(0.0),
+        ];
+        finding.assume(WITHOUT_DMA, "its settings say so, and it reads no faster");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&["it is as slow with DMA: `hdparm -d1`, then the same test"]);
+        finding.next_step = phrase::about(
+            &[
+                "`hdparm -d1 {node}`, then `hdparm -tT {node}`; if it is refused: load the driver \
+                 of its controller",
+                "`dmesg`: did the kernel disable DMA after timeouts? Then the cable (80 wires, at \
+                 most 45 cm) or the adapter",
+            ],
+            disk,
+        );
+        found.push(finding);
+    }
+    found
+}
+
 /// Times that disks which are slow together differ, how many of each there are, and what it is
 /// worth (choices: two disks do not fail to the same rate).
 const SAME_RATE: f64 = 1.5;
 const OF_EACH: usize = 2;
-const SLOW_TOGETHER: f64 = 0.75;
+const SLOW_TOGETHER: f64 = 0.88;
 
 /// Disks of one test that are equally slow beside others that are fast: what the slow ones share.
 pub(crate) fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -134,7 +201,7 @@ pub(crate) fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Findin
         finding.evidence =
             vec![printed.bytes_per_s("fastest of the slow disks", most).below(SLOW_PER_S)];
         finding.assume(SLOW_TOGETHER, "several disks, equally slow, beside fast ones");
-        finding.doubt("one short test: other programs may have used these disks", SHAPE_ALONE);
+        finding.doubt("one short test: other programs may have used these disks", MAY_BE_IN_USE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&["the slow disks share no controller: `lsscsi -t`"]);
         finding.next_step = lines(&[
@@ -199,7 +266,16 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         let cached = analysis.stated(&reading).bytes_per_s("throughput of cached reads", value);
         finding.evidence.push(cached.above(SLOW_MEMORY));
     }
-    suspect(&mut finding, "one stream of large requests, slower than any class");
+    let is_alone = control.is_none() && fast.is_none();
+    let why = "one stream of large requests, slower than any class";
+    match is_alone {
+        true => suspect(&mut finding, why),
+        false => suspect_up_to(MAY_BE_IN_USE, &mut finding, SLOW_BESIDE_FAST, why),
+    }
+    // A port in the log may be that of this disk.
+    let host = analysis.host(run.place());
+    let logged = analysis.facts.log_events(host).any(|line| PATH_FAULTS.contains(&line.kind));
+    finding.doubt_if(logged, "the log reports errors of a path: a slow disk follows", SHAPE_ALONE);
     finding.blame = Some(Blame::DiskOrPath);
     finding.next_step = lines(&[
         &format!(
@@ -224,9 +300,13 @@ fn suspect(finding: &mut Finding, why: &'static str) {
 }
 
 fn suspect_if(is_short: bool, finding: &mut Finding, weight: f64, why: &'static str) {
+    suspect_up_to(if is_short { SHAPE_ALONE } else { 1.0 }, finding, weight, why);
+}
+
+fn suspect_up_to(most: f64, finding: &mut Finding, weight: f64, why: &'static str) {
     finding.assume(weight, why);
     let others = "other programs may have used the disk during the test";
-    finding.doubt_if(is_short, others, SHAPE_ALONE);
+    finding.doubt_if(most < 1.0, others, most);
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
 }

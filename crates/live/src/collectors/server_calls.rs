@@ -23,9 +23,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    Interval, Layer, Level, Medium, Nanos, Op, Rates, Sampling, Sink, Source, Time,
-};
+use iowhy_model::{Interval, Layer, Level, Medium, Nanos, Op, Rates, Sampling, Sink, Source, Time};
 
 use super::syscalls::{CallCounters, FileSystems, ONLY_SYSTEMS, operation_of};
 use crate::call_latencies::{CallLatency, Callers};
@@ -36,9 +34,8 @@ use crate::{Collector, Error, clock};
 pub(super) const NAME: &str = "server-calls";
 
 /// Types of file systems that a server provides, or another program (`fuse.` with a name).
-const OF_A_SERVER: [&str; 10] = [
-    "fuse", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs", "lustre", "beegfs", "orangefs",
-];
+const OF_A_SERVER: [&str; 10] =
+    ["fuse", "cifs", "smb3", "ceph", "9p", "virtiofs", "afs", "lustre", "beegfs", "orangefs"];
 const OF_A_PROGRAM: &str = "fuse.";
 /// Programs whose files are on disks of this machine, which the block tracer watches, or are views
 /// of it.

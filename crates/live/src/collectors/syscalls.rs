@@ -234,7 +234,8 @@ impl Collector for Syscalls {
         sink.resume(running.listing);
         sink.source().watched = Some(length);
         let mounts = &running.mounts;
-        self.counts = running.counters.spans.read()?.into_iter().map(|span| named(span, mounts)).collect();
+        self.counts =
+            running.counters.spans.read()?.into_iter().map(|span| named(span, mounts)).collect();
         self.unfinished = running.unfinished(now, &self.counts)?;
         for count in &self.counts {
             let file = count.file.map_or(String::new(), |file| format!(" on {file}"));

@@ -58,6 +58,7 @@ keys {
     ARC_MISSES "arc.misses" PerSecond "reads not in the ARC (misses)";
     ARRAY_ACTION "array.action" ArrayAction "background work of an array";
     ARRAY_DEGRADED "array.degraded" Count "missing members of an array";
+    ARRAY_LEVEL "array.level" Text "RAID level of an array or volume";
     ARRAY_PERCENT "array.percent" Percent "completed share of that work";
     ARRAY_REMAINING "array.remaining" Seconds "time remaining";
     ARRAY_SPEED "array.speed" BytesPerSecond "rate of that work";
@@ -87,6 +88,7 @@ keys {
     CGROUP_MAX_RIOPS "cgroup.io.max.riops" PerSecond "limit of reads per second";
     CGROUP_MAX_WBPS "cgroup.io.max.wbps" BytesPerSecond "limit of bytes written per second";
     CGROUP_MAX_WIOPS "cgroup.io.max.wiops" PerSecond "limit of writes per second";
+    CHECKPOINT_BYTES "checkpoint.bytes" Bytes "written by checkpoints that a database logs as late";
     CHECKPOINT_COUNT "checkpoint.count" Count "checkpoints of a database";
     CHECKPOINT_FORCED "checkpoint.forced" Count "checkpoints triggered by the volume of changes";
     CHECKPOINT_INTERVAL "checkpoint.interval" Seconds "time between checkpoints reported as too \
@@ -333,6 +335,7 @@ keys {
     STALL_SLOWED "stall.slowed" Count "times a program slowed down its own writes";
     STALL_STOPPED "stall.stopped" Count "times a program stopped its own writes";
     STRACE_CALLS "strace.calls" Text "number of system calls of one kind";
+    SWAP_EXHAUSTED "swap.exhausted" Count "reports of the kernel about memory with no swap left";
     SWAP_NONE "swap.none" Flag "whether the machine has no swap";
     SWAP_USED "swap.used" Bytes "swap in use on a device";
     SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";

@@ -453,8 +453,15 @@ const CORRECTED: &str = "PCIe Bus Error: severity=Correct";
 const READY: u32 = 1;
 const FATAL: u32 = 2;
 const GONE: u32 = u32::MAX;
-/// Words of a Fibre Channel adapter whose link is down (drivers/scsi/qla2xxx, lpfc, bfa).
-const LINK_DOWN: [&str; 3] = ["LOOP DOWN detected", "Link Down Event", "port offline"];
+/// Words of a Fibre Channel adapter whose link is down, or that cannot log in to the fabric or to a
+/// target over it (drivers/scsi/qla2xxx, lpfc, bfa).
+const LINK_DOWN: [&str; 5] = [
+    "LOOP DOWN detected",
+    "Link Down Event",
+    "port offline",
+    "FLOGI failure",
+    "Devloss timeout on",
+];
 /// And about an interrupt that never arrived (drivers/nvme/host/pci.c).
 const POLLED: [&str; 2] = ["completion polled", ": lost interrupt"];
 /// About a DMA transfer that never finished (drivers/ide/ide-dma.c).

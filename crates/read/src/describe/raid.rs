@@ -283,6 +283,11 @@ const STATED: &[Label] = &[
     ("Interface Type", medium),
     ("Device Speed", |value| Some(typed::DEVICE_LINK_SPEED_MAX.with(speed(value)?))),
     ("Link Speed", |value| Some(typed::DEVICE_LINK_SPEED.with(speed(value)?))),
+    ("RAID Level", |value| {
+        // `Primary-5, Secondary-0, RAID Level Qualifier-3`
+        let level = value.strip_prefix("Primary-")?.split(',').next()?;
+        Some(typed::ARRAY_LEVEL.with(level.trim().to_string()))
+    }),
     ("Current Cache Policy", |value| Some(typed::ARRAY_WRITE_CACHE.with(policy(value)?))),
     ("Default Cache Policy", |value| Some(typed::ARRAY_WRITE_CACHE_ASKED.with(policy(value)?))),
     ("Status of volume", |value| Some(typed::ARRAY_STATE.with(state(value)?))),
@@ -314,8 +319,8 @@ const KNOWN: &[&str] = &[
     "Shield Counter", "Sequence Number", "Enclosure position", "PD Type", "Raw Size",
     "Non Coerced Size", "Coerced Size", "Last Predictive Failure Event Seq Number",
     "SAS Address(0)", "SAS Address(1)", "Connected Port Number", "FDE Capable", "FDE Enable",
-    "Secured", "Locked", "Needs EKM Attention", "Foreign State", "Drive", "Name", "RAID Level",
-    "Size", "Strip Size", "Stripe Size", "Number Of Drives", "Span Depth", "Access Policy",
+    "Secured", "Locked", "Needs EKM Attention", "Foreign State", "Drive", "Name", "Size",
+    "Strip Size", "Stripe Size", "Number Of Drives", "Span Depth", "Access Policy",
     "Disk Cache Policy", "Encryption Type", "Is VD Cached", "Mirror Data", "Sector Size",
     "Bad Blocks Exist", "BatteryType", "Voltage", "Current", "Temperature", "Charging Status",
     "Learn Cycle Requested", "Learn Cycle Status", "Learn Cycle Timeout", "I2c Errors Detected",

@@ -22,7 +22,8 @@
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
 //! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
 //! that a log without messages is known, too; `kernel.log.end` is the time of the last of them.
-//! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out, and
+//! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out,
+//! `swap.exhausted` its reports of memory in which no swap was left, and
 //! `tasks.retry_memory` XFS's messages about memory that it asked for a hundred times, and
 //! `tasks.stalled_for_memory` allocations that took ten seconds and more, and `network.stopped` the
 //! times a network card of this machine stopped sending. `tasks.hung_in.FUNCTION`
@@ -528,6 +529,9 @@ struct KernelLog {
     stalled: Counted,
     /// Processes that were killed because memory ran out.
     out_of_memory: Counted,
+    swap_exhausted: Counted,
+    /// The line before said that no swap is free.
+    no_swap_left: bool,
     /// Failures of the kernel itself.
     oopses: Counted,
     /// The function of the first of them, and where it is printed.
@@ -636,9 +640,16 @@ fn failed_in(message: &str) -> Option<&str> {
 /// XFS's message about an allocation that failed a hundred times.
 const RETRIES: &str = " possible memory allocation deadlock ";
 
+/// Threads of the kernel that collect huge pages and free space in the background, at low priority
+/// (mm/khugepaged.c, mm/compaction.c): nobody waits for them.
+const BACKGROUND: [&str; 2] = ["khugepaged", "kcompactd"];
+
 /// `cc1: page allocation stalls for 10646ms, order:0, ...` (mm/page_alloc.c): ten seconds and more.
 fn is_stalled_allocation(message: &str) -> bool {
     let Some((program, rest)) = message.split_once(": ") else { return false };
+    if BACKGROUND.iter().any(|thread| program.starts_with(thread)) {
+        return false;
+    }
     let stall =
         rest.strip_prefix("page allocation stalls for ").and_then(|ms| ms.split_once("ms,"));
     program.len() <= forms::TASK_NAME
@@ -936,6 +947,7 @@ impl KernelLog {
         self.cards_stopped.state(typed::NETWORK_STOPPED, sink);
         self.stuck_cpus.state(typed::CPUS_STUCK, sink);
         self.out_of_memory.state(typed::TASKS_OUT_OF_MEMORY, sink);
+        self.swap_exhausted.state(typed::SWAP_EXHAUSTED, sink);
         self.oopses.state(typed::KERNEL_OOPSES, sink);
         if let Some((function, place)) = self.oops_in.take() {
             sink.add_fact_at(None, typed::KERNEL_OOPS_IN, function, &place);
@@ -1118,6 +1130,14 @@ impl KernelLog {
         if is_stuck_cpu(message) {
             self.stuck_cpus.add(&place);
         }
+        // The kernel's report of its memory has both, one after the other (mm/show_mem.c).
+        if let Some(kib) = message.strip_prefix("Total swap = ") {
+            let total = kib.strip_suffix("kB").and_then(integer).unwrap_or(0);
+            if std::mem::take(&mut self.no_swap_left) && total > 0 {
+                self.swap_exhausted.add(&place);
+            }
+        }
+        self.no_swap_left |= message == "Free swap  = 0kB";
         if ends_a_process(message) {
             self.out_of_memory.add(&place);
         }

@@ -65,6 +65,10 @@ static LABELS: Labels = Labels {
             };
             report.fact(typed::ARRAY_WRITE_CACHE, policy)
         }),
+        label(&["Layout"], |value, report| {
+            let level = value.strip_prefix("RAID-");
+            level.map_or(Some(()), |level| report.fact(typed::ARRAY_LEVEL, level.to_string()))
+        }),
         label(&["Media"], |value, report| match value {
             "HDD" => report.fact(typed::DEVICE_MEDIUM, Medium::Rotational),
             "SSD" => report.fact(typed::DEVICE_MEDIUM, Medium::Flash),
@@ -74,10 +78,9 @@ static LABELS: Labels = Labels {
     ignored: &[
         "Status", "Name", "Recharge Count", "Max Recharge Count", "Next Learn Time",
         "Maximum Learn Delay", "Learn Mode", "Predicted Capacity Status",
-        "Hot Spare Policy violated", "Encrypted", "Layout", "Size",
-        "T10 Protection Information Status", "Associated Fluid Cache State", "Bus Protocol",
-        "Read Policy", "Cache Policy", "Stripe Element Size", "Disk Cache Policy", "Progress",
-        "Virtual Disk Bad Blocks",
+        "Hot Spare Policy violated", "Encrypted", "Size", "T10 Protection Information Status",
+        "Associated Fluid Cache State", "Bus Protocol", "Read Policy", "Cache Policy",
+        "Stripe Element Size", "Disk Cache Policy", "Progress", "Virtual Disk Bad Blocks",
     ],
     ..Labels::NEW
 };

@@ -1,11 +1,13 @@
-//! sar's tables of disks (`sar -d`, `sar -b`) and of paging (`sar -B`): requests, bytes, queue,
-//! await and busy share per interval.
+//! sar's tables of disks (`sar -d`, `sar -b`), of paging (`sar -B`) and of memory (`sar -r`, `-S`,
+//! `-W`): requests, bytes, queue, await and busy share per interval.
 //!
 //! ## Reads
 //! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of
 //! all disks together, as device `total`, and the facts `disks.read.*`, `disks.written.*`; with a
 //! table of the disks it repeats them and is not used. The table of `sar -B` becomes facts: major
-//! page faults and pages scanned and freed per second (`paging.*.mean`). The tables of `sar -d`,
+//! page faults and pages scanned and freed per second (`paging.*.mean`). The tables of `sar -r`, `-S`
+//! and `-W` become facts: the least available memory, the largest share of swap in use without what
+//! is in memory as well (`kbswpcad`), and the means of swap traffic. The tables of `sar -d`,
 //! live or from a daily file, with the device before the values or, with `-p`, after them; with
 //! `--human` units; header by header, so the columns may be in any order. Other tables in the same
 //! output (`sar -A`) are ignored. `sadf -d -- -d` too: the same columns between semicolons, each
@@ -38,6 +40,7 @@ use iowhy_model::typed::PerSecond;
 use crate::counters::disk_columns::{RowBuilder, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::sar_columns::{SadfClock, named, own};
+use crate::counters::sar_memory::SarMemory;
 use crate::counters::stated::{Column, rates, state_disks};
 use crate::program::*;
 use crate::text::wall_time::Moments;
@@ -45,7 +48,10 @@ use crate::text::wall_time::Moments;
 pub(super) const FORMAT: Format = Format::program::<Sar>(
     "sar -d, -b and -B of sysstat, live or from a daily file, old and new columns",
     Level::A,
-    &["DEV", "rtps", "pgpgin/s", "# hostname;interval;timestamp;", "Linux"],
+    &[
+        "DEV", "rtps", "pgpgin/s", "pswpin/s", "kbmemfree", "kbswpfree",
+        "# hostname;interval;timestamp;", "Linux",
+    ],
     sniff,
 );
 
@@ -225,11 +231,14 @@ enum MachineTable {
     Totals,
     /// `sar -B`.
     Paging,
+    /// `sar -r`, `-S` and `-W`.
+    Memory,
 }
 
-/// `12:00:01 PM  tps  rtps  wtps ...`: a heading of `sar -b` or `-B`.
+/// `12:00:01 PM  tps  rtps  wtps ...`: a heading of a table of the machine.
 fn machine_table(line: &str) -> Option<MachineTable> {
-    if !line.contains("rtps") && !line.contains("pgpgin/s") {
+    const ANY: [&str; 5] = ["rtps", "pgpgin/s", "pswpin/s", "kbmemfree", "kbswpfree"];
+    if !ANY.iter().any(|name| line.contains(name)) {
         return None;
     }
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -244,6 +253,7 @@ fn machine_columns(rest: &[&str]) -> Option<MachineTable> {
             Some(MachineTable::Totals)
         }
         ["pgpgin/s", "pgpgout/s", "fault/s", "majflt/s", ..] => Some(MachineTable::Paging),
+        _ if SarMemory::has(rest) => Some(MachineTable::Memory),
         _ => None,
     }
 }
@@ -267,11 +277,7 @@ struct Paging {
 
 impl Paging {
     fn row(&mut self, stamp: Stamp, rest: &[&str]) -> Result<(), String> {
-        let values: Vec<f64> =
-            rest.iter().filter_map(|word| decimal(word).filter(|value| *value >= 0.0)).collect();
-        if values.len() != self.columns.len() || values.len() != rest.len() {
-            return Err(MISMATCH.to_string());
-        }
+        let values = row_of(rest, &self.columns)?;
         let rows = if stamp == Stamp::Average { &mut self.average } else { &mut self.rows };
         for (row, (_, columns)) in rows.iter_mut().zip(PAGING) {
             let known = self.columns.iter().zip(&values);
@@ -293,6 +299,16 @@ impl Paging {
             let keys = ["mean", "max"].map(|of| typed::PAGING.member(format!("{name}.{of}")));
             row.state(None, keys, PerSecond, sink);
         }
+    }
+}
+
+/// The values of a row of a table with these columns.
+fn row_of(rest: &[&str], columns: &[String]) -> Result<Vec<f64>, String> {
+    let values: Vec<f64> =
+        rest.iter().filter_map(|word| decimal(word).filter(|value| *value >= 0.0)).collect();
+    match values.len() == columns.len() && values.len() == rest.len() {
+        true => Ok(values),
+        false => Err(MISMATCH.to_string()),
     }
 }
 
@@ -396,6 +412,7 @@ struct Sar {
     of_machine: Option<MachineTable>,
     totals: Totals,
     paging: Paging,
+    memory: SarMemory,
     /// The table whose rows follow.
     table: Option<Header>,
     /// A blank line follows its last row.
@@ -442,6 +459,7 @@ impl Reader for Sar {
                 || self.moments.began()
                 || self.totals.began.is_some()
                 || !self.paging.columns.is_empty()
+                || !self.memory.columns().is_empty()
             {
                 return Step::End;
             }
@@ -482,6 +500,7 @@ impl Reader for Sar {
             match table {
                 MachineTable::Totals => self.totals.heading(stamp, columns),
                 MachineTable::Paging => self.paging.columns = columns,
+                MachineTable::Memory => self.memory.heading(columns),
             }
             (self.table, self.of_machine) = (None, Some(table));
             return Step::Consumed;
@@ -499,7 +518,12 @@ impl Reader for Sar {
                 MachineTable::Paging if values * 2 < self.paging.columns.len() => {
                     return Step::NotMine;
                 }
+                MachineTable::Memory if values * 2 < self.memory.columns().len() => {
+                    return Step::NotMine;
+                }
                 MachineTable::Paging => self.paging.row(stamp, rest),
+                MachineTable::Memory => row_of(rest, self.memory.columns())
+                    .map(|values| self.memory.row(&values, stamp == Stamp::Average)),
             };
             return Step::from(read);
         }
@@ -540,6 +564,7 @@ impl Reader for Sar {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processor.state(sink);
         self.paging.state(sink);
+        self.memory.state(sink);
         if self.emitted {
             return;
         }

@@ -5,8 +5,8 @@
 //! complete on file [D:\data\x.mdf] in database [x] (5).` The occurrences and the bound become
 //! facts of the drive of the file (`io.slow`, `io.slowest.least`). `FlushCache: cleaned up 36565
 //! bufs with 2714 writes in 70883 ms ... for db 7:0` and the lines below it (`avgWriteLatency 11`)
-//! become an average of the checkpoint's writes: their rate, bytes and mean latency; checkpoints
-//! are counted (`checkpoint.count`, `checkpoint.total`).
+//! become an average of the checkpoint's writes: their rate and bytes; checkpoints are counted
+//! (`checkpoint.count`, `checkpoint.total`, `checkpoint.bytes`).
 //!
 //! ## How to capture
 //! `ERRORLOG`, `sp_readerrorlog`, the event log of Windows.
@@ -19,8 +19,9 @@
 //! previous one. A request may also wait in a filter driver, an anti-virus program, a snapshot or a
 //! path that fails over. CPUs whose clocks drift apart (power saving before SQL Server 2008) cause
 //! apparent waits of this length. A checkpoint is logged if it was longer than a minute or its
-//! target, or with trace flag 3504; buffers have 8 KiB. Its latency is in whole milliseconds and is
-//! unknown if 0; SQL Server slows its checkpoint down on purpose when writes get slow.
+//! target, or with trace flag 3504; buffers have 8 KiB. Its latency (`avgWriteLatency`) is that of
+//! its last moments, so it is checked and not kept; SQL Server slows its checkpoint down on purpose
+//! when writes get slow.
 //!
 //! ## Not in this output
 //! The real duration of a request; the number of fast ones; the disk of the drive letter; the
@@ -28,6 +29,7 @@
 
 use crate::describe::log::{Effect, Log, LogReader, Ready, says};
 use crate::program::*;
+use iowhy_model::typed::Bytes;
 
 pub(super) const FORMAT: Format = Format::by_line::<SqlServerLog>(
     "SQL Server's error log: I/O that took longer than 15 s, checkpoints",
@@ -68,7 +70,6 @@ struct Checkpoint {
     buffers: f64,
     writes: f64,
     took: Nanos,
-    write_ms: Option<f64>,
 }
 
 impl Checkpoint {
@@ -82,7 +83,7 @@ impl Checkpoint {
         };
         let took = Nanos::from_ms(integer(ms).filter(|ms| *ms > 0)? as f64);
         let (buffers, writes) = (integer(buffers)? as f64, integer(writes)? as f64);
-        Some(Checkpoint { buffers, writes, took, write_ms: None })
+        Some(Checkpoint { buffers, writes, took })
     }
 
     fn emit(&self, sink: &mut dyn Sink) {
@@ -90,7 +91,6 @@ impl Checkpoint {
         let rates = Rates {
             ios_per_s: self.writes / seconds,
             bytes_per_s: Some(self.buffers * BUFFER / seconds),
-            await_ns: self.write_ms.filter(|ms| *ms > 0.0 && self.writes > 0.0).map(|ms| ms * 1e6),
             ..Rates::default()
         };
         let mut interval = Interval::new(sink.device(LOG.who), Layer::Application);
@@ -106,12 +106,13 @@ struct SqlServerLog {
     open: Option<Checkpoint>,
     count: u64,
     took: Nanos,
+    bytes: f64,
 }
 
 impl Default for SqlServerLog {
     fn default() -> SqlServerLog {
         let log = LogReader::of(Ready::known(&LOG));
-        SqlServerLog { log, open: None, count: 0, took: Nanos(0) }
+        SqlServerLog { log, open: None, count: 0, took: Nanos(0), bytes: 0.0 }
     }
 }
 
@@ -125,15 +126,12 @@ impl Reader for SqlServerLog {
                 None => Step::skipped("the numbers of the checkpoint cannot be read"),
             };
         }
-        if let Some(open) = &mut self.open
-            && BELOW.iter().any(|words| line.contains(words))
-        {
+        if self.open.is_some() && BELOW.iter().any(|words| line.contains(words)) {
             let Some((_, latency)) = line.split_once("avgWriteLatency ") else {
                 return Step::Consumed;
             };
-            open.write_ms = latency.split_whitespace().next().and_then(decimal);
-            let is_known = open.write_ms.is_some_and(|ms| ms >= 0.0);
-            return match is_known {
+            let of_its_end = latency.split_whitespace().next().and_then(decimal);
+            return match of_its_end.is_some_and(|ms| ms >= 0.0) {
                 true => Step::Consumed,
                 false => Step::skipped("the latency of the checkpoint cannot be read"),
             };
@@ -146,6 +144,7 @@ impl Reader for SqlServerLog {
         if self.count > 0 {
             sink.add_fact(None, typed::CHECKPOINT_COUNT, self.count);
             sink.add_fact(None, typed::CHECKPOINT_TOTAL, self.took);
+            sink.add_fact(None, typed::CHECKPOINT_BYTES, Bytes(self.bytes as u64));
         }
         self.log.finish(sink);
     }
@@ -157,6 +156,7 @@ impl SqlServerLog {
         if let Some(checkpoint) = self.open.take() {
             self.count += 1;
             self.took = Nanos(self.took.0.saturating_add(checkpoint.took.0));
+            self.bytes += checkpoint.buffers * BUFFER;
             checkpoint.emit(sink);
         }
     }

@@ -239,6 +239,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::FibreChannel], &["LOOP DOWN detected"]),
     row(K::Link, &[L::FibreChannel], &["", "Link Down Event"]),
     row(K::Link, &[L::FibreChannel], &["", "port offline"]),
+    row(K::Link, &[L::FibreChannel], &["", "FLOGI failure"]),
+    row(K::Link, &[L::FibreChannel], &["", "Devloss timeout on"]),
     row(K::Link, &[L::Ata], &[super::SLOW_LINK]),
     row(K::Link, &[L::Ata], &["device not ready (errno="]),
     row(K::Link, &[L::Ata], &["failed to IDENTIFY"]),
