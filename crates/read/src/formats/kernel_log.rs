@@ -17,6 +17,7 @@
 //! reports an internal failure), `path` (a volume lost one of its paths), `denied` (the drive
 //! rejects commands because it is locked or protected; the kernel reports it like a medium error),
 //! `refused` (the drive immediately rejects an unsupported command: sense key Illegal Request),
+//! `reserved` (another host has reserved the disk),
 //! `firmware`, `target` (a write completed with a read error, as by SCSI targets in software),
 //! `query` (a query command of a program got no response, and recovery followed: no I/O failed),
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
