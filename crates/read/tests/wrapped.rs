@@ -120,6 +120,7 @@ const OF_WHAT_STANDS_AROUND: &[&str] = &[
     "made--a-task-that-hangs-while-memory-is-freed-is-counted-3",
     // A line that was broken has nothing in front.
     "made--a-message-that-a-mail-program-broke-is-one",
+    "made--a-resync-whose-lines-a-mail-broke",
     // Counts without a time occur among lines with one.
     "made--waits-for-another-server-and-merges",
     // After a time its rows are lines of Ceph's log: all is read, as another format.
