@@ -752,7 +752,10 @@ impl Scanner<'_> {
         let mut begins = found.map(|format| ListingStart { format, wrapping: bare });
         let mut left = usize::MAX;
         for (wrapping, text) in Wrapping::candidates(line) {
-            if wrapping.may_be_a_prompt() && !self.is_around_the_next(&wrapping)? {
+            if wrapping.needs_two_lines() && !self.is_around_the_next(&wrapping)? {
+                continue;
+            }
+            if wrapping.is_a_count() && begins.is_some() {
                 continue;
             }
             let length = text.trim().len();
