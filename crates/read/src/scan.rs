@@ -335,8 +335,12 @@ impl Scanner<'_> {
                     return Ok(false);
                 }
                 if let Some((begins, whole)) = self.begins_broken(line)? {
-                    self.close(sink);
-                    self.begin(begins, whole, sink)?;
+                    if ours != Some(begins.format.name) {
+                        self.close(sink);
+                        self.begin(begins, whole, sink)?;
+                    } else if !self.takes_whole(whole, sink) {
+                        self.prose(whole, sink);
+                    }
                 } else if !self.lost(line, sink)? {
                     self.prose(line, sink);
                 }
@@ -348,6 +352,22 @@ impl Scanner<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Offers the open listing a line of its own that was broken; false if it is not.
+    fn takes_whole(&mut self, whole: Line, sink: &mut dyn Sink) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        let text = open.wrapping.off(self.lines.text(whole));
+        match open.reader.line(&text, sink) {
+            Step::Consumed => {
+                (open.prose_since, open.behind_prose) = (false, false);
+                self.took(whole, sink);
+            }
+            Step::Malformed(reason) => repair::skip(self.whole_note(whole, reason), sink),
+            Step::NotMine | Step::End => return false,
+        }
+        extend(sink, whole.number);
+        true
     }
 
     /// Whether a line that the open listing did not take is a row of it with something odd for a
@@ -732,7 +752,10 @@ impl Scanner<'_> {
         let mut begins = found.map(|format| ListingStart { format, wrapping: bare });
         let mut left = usize::MAX;
         for (wrapping, text) in Wrapping::candidates(line) {
-            if wrapping.may_be_a_prompt() && !self.is_around_the_next(&wrapping)? {
+            if wrapping.needs_two_lines() && !self.is_around_the_next(&wrapping)? {
+                continue;
+            }
+            if wrapping.is_a_count() && begins.is_some() {
                 continue;
             }
             let length = text.trim().len();

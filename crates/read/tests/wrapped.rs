@@ -120,6 +120,7 @@ const OF_WHAT_STANDS_AROUND: &[&str] = &[
     "made--a-task-that-hangs-while-memory-is-freed-is-counted-3",
     // A line that was broken has nothing in front.
     "made--a-message-that-a-mail-program-broke-is-one",
+    "made--a-resync-whose-lines-a-mail-broke",
     // Counts without a time occur among lines with one.
     "made--waits-for-another-server-and-merges",
     // After a time its rows are lines of Ceph's log: all is read, as another format.
@@ -162,6 +163,24 @@ fn a_wrapped_sample_reads_like_a_bare_one() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_count_of_uniq_is_no_part_of_a_line() {
+    let lines = "Pending normal aio reads: 0 [0, 0, 0, 0] , aio writes: 64\n\
+                 Pending writes: LRU 0, flush list 66, single page 0\n\
+                 0.50 reads/s, 16384 avg bytes/read, 12.50 writes/s, 6.25 fsyncs/s\n";
+    let of = |wrap: fn(usize, &str) -> String| {
+        let wrapped = lines.lines().enumerate().map(|(place, line)| wrap(place, line) + "\n");
+        counts(wrapped.collect::<String>().as_bytes())
+    };
+    let bare = of(|_, line| line.to_string());
+    assert_eq!(bare, [("innodb-status".to_string(), 5, 0)]);
+    assert_eq!(of(|place, line| format!("{:7} {line}", 84 / (place + 1))), bare);
+    assert_eq!(of(|place, line| format!("{} {line}", 84 / (place + 1))), bare);
+    // One line may begin with a number of its own.
+    let alone = of(|place, line| if place == 0 { format!("12 {line}") } else { String::new() });
+    assert_eq!(alone, []);
 }
 
 #[test]

@@ -539,6 +539,10 @@ fn meaning(kind: MessageKind) -> &'static str {
         MessageKind::Firmware => {
             "the drive's firmware changed: an earlier baseline may no longer apply"
         }
+        MessageKind::Reserved => {
+            "another host holds a reservation on the disk (a cluster, a backup, a path policy such \
+             as `reserve_policy`); no disk is faulty"
+        }
         MessageKind::Remote => "a wait for a server or peer: the cause is there, or in the network",
         MessageKind::NoSpace => {
             "the volume's pool has no space left: writes fail or wait; no disk is faulty"

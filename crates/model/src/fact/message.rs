@@ -64,6 +64,9 @@ pub enum MessageKind {
     Refused,
     /// A server or peer on the network did not answer.
     Remote,
+    /// Another host has reserved the disk (SCSI status Reservation Conflict): it answered, and
+    /// nothing is faulty.
+    Reserved,
     /// An error that only a software target returns: a write that failed with a read error.
     Target,
     /// No answer from the drive.
@@ -72,7 +75,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 19] = [
+    pub const ALL: [MessageKind; 20] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -90,6 +93,7 @@ impl MessageKind {
         MessageKind::Query,
         MessageKind::Refused,
         MessageKind::Remote,
+        MessageKind::Reserved,
         MessageKind::Target,
         MessageKind::Timeout,
     ];
@@ -114,6 +118,7 @@ impl MessageKind {
             MessageKind::Query => "query",
             MessageKind::Refused => "refused",
             MessageKind::Remote => "remote",
+            MessageKind::Reserved => "reserved",
             MessageKind::Target => "target",
             MessageKind::Timeout => "timeout",
         }

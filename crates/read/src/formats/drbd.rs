@@ -60,18 +60,33 @@ static LABELS: Labels = Labels {
             report.fact(typed::ARRAY_SPEED_ASKED, BytesPerSecond::from_kib(want))
         })
         .like(&["finish: 0:12:40 speed: 12,115 (11,980) want: 12,280 K/sec"]),
+        // A mail may break the line before the rate.
+        says("^{want:#} K/sec$", |found, report, _| {
+            let want = found.number("want").filter(|_| report.take(ASKED_BELOW).is_some())?;
+            report.fact(typed::ARRAY_SPEED_ASKED, BytesPerSecond::from_kib(want))
+        })
+        .like(&["12,280 K/sec"]),
         says("^finish: {:word} speed: {kib:#} ", |found, report, _| {
             let kib = found.number("kib")?;
+            if found.line().ends_with(" want:") {
+                report.keep(ASKED_BELOW, 1.0);
+            }
             report.fact(typed::ARRAY_SPEED, BytesPerSecond::from_kib(kib))
         })
-        .like(&["finish: 0:12:40 speed: 12,115 (11,980) K/sec"]),
+        .like(&[
+            "finish: 0:12:40 speed: 12,115 (11,980) K/sec",
+            "finish: 0:12:40 speed: 12,115 (11,980) want:",
+        ]),
     ],
     own: &[
-        "^GIT-hash:", "^srcversion:", "^SVN Revision:", "^act_log:", "^resync:",
-        "^{:u}: cs:Unconfigured",
+        "^C r", "^r---", "^({:word})K", "^GIT-hash:", "^srcversion:", "^SVN Revision:",
+        "^act_log:", "^resync:", "^{:u}: cs:Unconfigured",
     ],
     ..Labels::NEW
 };
+
+/// The rate that is asked for follows on the next line.
+const ASKED_BELOW: &str = "asked below";
 
 fn volume(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let state = found.text("state")?;

@@ -2,16 +2,23 @@
 //!
 //! ## Reads
 //! The list `IDENTIFIER TIMESTAMP T C RESOURCE_NAME DESCRIPTION` and its rows, also without the
-//! heading. An error of a known description becomes a fact `kernel.log.KIND` of the disk or adapter
-//! that it names, like those of Linux (format `kernel-log`): `io-error` (`DISK OPERATION ERROR`,
-//! `I/O ERROR DETECTED BY LVM`, a status area that could not be written, a stale partition),
-//! `medium` (blocks relocated), `hardware` (`DISK FAILURE`), `offline` (a physical volume is
-//! missing, the quorum of a volume group is lost), `path` (a path failed, an array switched its
-//! controller), `link` (of a Fibre Channel, SAS or SCSI adapter), `controller` (such an adapter, or
-//! a component of the storage subsystem). `kernel.log.lines` counts the rows.
+//! heading, and the entries of `errpt -a`. An error of a known description becomes a fact
+//! `kernel.log.KIND` of the disk or adapter that it names, like those of Linux (format
+//! `kernel-log`): `io-error` (`DISK OPERATION ERROR`, `I/O ERROR DETECTED BY LVM`, a status area
+//! that could not be written, a stale partition), `medium` (blocks relocated), `hardware` (`DISK
+//! FAILURE`), `offline` (a physical volume is missing, the quorum of a volume group is lost),
+//! `path` (a path failed, an array switched its controller), `link` (of a Fibre Channel, SAS or
+//! SCSI adapter), `controller` (such an adapter, or a component of the storage subsystem),
+//! `reserved` (`REQUESTED OPERATION CANNOT BE PERFORMED`). `kernel.log.lines` counts the rows.
+//!
+//! Of an entry the sense data decide: the status of the device (0x18 is a reservation conflict,
+//! 0x02 sense data of its own, whose key 3 is a medium error) or of the adapter (transport fault,
+//! timeout, no response). Without them the label does: `DISK_ERR1` and `DISK_ERR4` of any bus are
+//! the medium, `DISK_ERR2` and `DISK_ERR3` a disk that does not respond, `DISK_ERR10` a
+//! reservation.
 //!
 //! ## How to capture
-//! `errpt`, `errpt -d H`, `errpt -N hdisk3`.
+//! `errpt`, `errpt -d H`, `errpt -N hdisk3`; `errpt -a` has more.
 //!
 //! ## Versions
 //! AIX 4 to 7, VIOS.
@@ -20,25 +27,37 @@
 //! `T` is P (permanent), T (temporary), U (unknown) or I (information); C is H (hardware), S
 //! (software), O or U. The newest row comes first, and a time has no seconds. `DISK OPERATION
 //! ERROR` is the description of several errors, from a bad block to a disk that does not respond:
-//! `errpt -a` has their labels (`SC_DISK_ERR2`) and sense data. `LVDD` is the driver of logical
-//! volumes: its errors name no disk in this list.
+//! only `errpt -a` has their labels (`SC_DISK_ERR2`) and sense data. `LVDD` is the driver of
+//! logical volumes: its errors name no disk in the list. Sense data of adapters are not decoded.
 //!
 //! ## Not in this output
-//! Durations; which disk an error of the driver of logical volumes is about; what `errpt -a`
-//! prints.
+//! Durations; which disk an error of the driver of logical volumes is about.
+
+mod entry;
 
 use iowhy_model::{Message, MessageKind};
+
+use self::entry::Entry;
 
 use crate::drive::log_events::LogEvents;
 use crate::program::*;
 
-pub(super) const FORMAT: Format = Format::by_line::<Errpt>(
+pub(super) const FORMAT: Format = Format::program::<Errpt>(
     "errpt of AIX: errors of disks, paths, adapters",
     Level::E,
-    &["IDENTIFIER", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3], CLASSES[4], CLASSES[5]],
-    |line| {
-        let is_error = || CLASSES.iter().any(|classes| line.contains(classes));
-        is_heading(line) || is_error() && row(line).is_some_and(|row| kind(&row).is_some())
+    &[
+        "IDENTIFIER", "LABEL:", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3], CLASSES[4],
+        CLASSES[5],
+    ],
+    |lines| {
+        let Some((first, rest)) = lines.split_first() else { return Detect::No };
+        if entry::label(first).is_some() {
+            let next = rest.iter().find(|line| !line.trim().is_empty());
+            return next.map_or(Detect::NeedLine, |line| entry::is_second(line).into());
+        }
+        let is_error = || CLASSES.iter().any(|classes| first.contains(classes));
+        let is_row = || is_error() && row(first).is_some_and(|row| kind(&row).is_some());
+        (is_heading(first) || is_row()).into()
     },
 )
 .resumed();
@@ -52,7 +71,7 @@ const ADAPTERS: [&str; 9] =
 
 /// Descriptions as the templates of AIX have them, without the letters' case, and whether any
 /// resource may have it: links and adapters of networks have the same words.
-const KINDS: [(MessageKind, &str, bool); 18] = [
+const KINDS: [(MessageKind, &str, bool); 19] = [
     (MessageKind::IoError, "DISK OPERATION ERROR", true),
     (MessageKind::IoError, "SSA DISK OPERATION ERROR", true),
     (MessageKind::IoError, "ARRAY OPERATION ERROR", true),
@@ -71,6 +90,7 @@ const KINDS: [(MessageKind, &str, bool); 18] = [
     (MessageKind::Link, "SCSI BUS ERROR", false),
     (MessageKind::Controller, "ADAPTER ERROR", false),
     (MessageKind::Controller, "SUBSYSTEM COMPONENT FAILURE", false),
+    (MessageKind::Reserved, "REQUESTED OPERATION CANNOT BE PERFORMED", false),
 ];
 
 /// A row of the list.
@@ -117,11 +137,16 @@ fn stamp(time: &str) -> Option<String> {
 
 /// The kind of an error, unless it is information.
 fn kind(row: &Row) -> Option<MessageKind> {
-    let description = row.description.to_ascii_uppercase();
-    let is_of_disks = || ADAPTERS.iter().any(|driver| numbered(row.resource, driver));
+    kind_of(&row.description, row.resource).filter(|_| row.class != "I")
+}
+
+/// The kind of what a description says of a resource.
+fn kind_of(description: &str, resource: &str) -> Option<MessageKind> {
+    let description = description.to_ascii_uppercase();
+    let is_of_disks = || ADAPTERS.iter().any(|driver| numbered(resource, driver));
     let known = KINDS.iter().find(|(_, words, _)| *words == description);
     let known = known.filter(|(.., anywhere)| *anywhere || is_of_disks());
-    known.filter(|_| row.class != "I").map(|(kind, ..)| *kind)
+    known.map(|(kind, ..)| *kind)
 }
 
 /// `hdisk3`: a driver's name and a number.
@@ -132,32 +157,75 @@ fn numbered(resource: &str, driver: &str) -> bool {
 #[derive(Default)]
 struct Errpt {
     log_events: LogEvents,
+    /// The entry being read.
+    entry: Option<Entry>,
+}
+
+impl Errpt {
+    /// Counts a row or an entry. The newest is the first.
+    fn count(&mut self, stamp: &str) {
+        let newest = std::mem::take(&mut self.log_events.end);
+        self.log_events.line(if newest.is_empty() { stamp } else { &newest });
+    }
+
+    fn add(
+        &mut self,
+        kind: MessageKind,
+        resource: &str,
+        text: (&str, &str),
+        place: String,
+        sink: &mut dyn Sink,
+    ) {
+        let (stamp, text) = text;
+        let is_device = resource.ends_with(|c: char| c.is_ascii_digit());
+        let name = if is_device { resource } else { "" };
+        self.log_events.add(kind, name, Message::new(stamp, text), place, sink);
+    }
+
+    /// Adds what the entry that was read reports.
+    fn end(&mut self, sink: &mut dyn Sink) {
+        let Some(entry) = self.entry.take() else { return };
+        self.count(&entry.stamp);
+        if let Some((kind, text)) = entry.log_event() {
+            self.add(kind, &entry.resource, (&entry.stamp, &text), entry.place, sink);
+        }
+    }
 }
 
 impl Reader for Errpt {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(label) = entry::label(line) {
+            self.end(sink);
+            self.entry = Some(Entry::new(label, sink.here()));
+            return Step::Consumed;
+        }
         if is_heading(line) {
+            self.end(sink);
+            return Step::Consumed;
+        }
+        if self.entry.is_some() && entry::is_end(line) {
+            self.end(sink);
             return Step::Consumed;
         }
         let Some(row) = row(line) else {
+            if self.entry.as_mut().is_some_and(|entry| entry.line(line)) {
+                return Step::Consumed;
+            }
             let is_meant = CLASSES.iter().any(|classes| line.contains(classes));
             let has_resource = ADAPTERS.iter().chain(&["LVDD"]).any(|name| line.contains(name));
             return Step::skipped_if(is_meant && has_resource, "the row has no readable time");
         };
-        // The newest row is the first.
-        let newest = std::mem::take(&mut self.log_events.end);
-        self.log_events.line(if newest.is_empty() { &row.stamp } else { &newest });
+        self.end(sink);
+        self.count(&row.stamp);
         if let Some(kind) = kind(&row) {
-            let is_device = row.resource.ends_with(|c: char| c.is_ascii_digit());
-            let message =
-                Message::new(&row.stamp, &format!("{}: {}", row.resource, row.description));
-            let name = if is_device { row.resource } else { "" };
-            self.log_events.add(kind, name, message, sink.here(), sink);
+            let text = format!("{}: {}", row.resource, row.description);
+            self.add(kind, row.resource, (&row.stamp, &text), sink.here(), sink);
         }
         Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
+        self.end(sink);
         self.log_events.close(sink);
     }
 }

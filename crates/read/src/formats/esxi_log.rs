@@ -6,10 +6,12 @@
 //! fact `kernel.log.KIND` of the device, adapter or driver that it names, like those of Linux
 //! (format `kernel-log`): `offline` (all paths are down, the device is lost), `link` (one path is),
 //! `remote` (a server of NFS or iSCSI), `timeout`, `controller` (commands aborted, a bus or device
-//! reset, a corresponding host status), `medium` (sense key 3). `kernel.log.lines` counts the
-//! lines. Of
-//! `performance has deteriorated. I/O latency increased from average value of 1343 microseconds to
-//! 28022 microseconds` the longest of each device is kept.
+//! reset, a corresponding host status), `medium`, `hardware` and `denied` (sense keys 3, 4 and 7),
+//! `reserved` (a reservation conflict). A command that failed by its host status is one of the path
+//! that the message names (`vmhba2:C0:T1:L1`), and the device lies on the paths that failed it.
+//! `kernel.log.lines` counts the lines. Of `performance has deteriorated. I/O latency increased
+//! from average value of 1343 microseconds to 28022 microseconds` the longest of each device is
+//! kept.
 //!
 //! ## How to capture
 //! `/var/log/vmkernel.log`, `/var/log/vobd.log`, a support bundle (`vm-support`);
@@ -20,14 +22,15 @@
 //!
 //! ## Caveats
 //! `H:`, `D:` and `P:` are the status of host, device and plug-in; 0x2 of the host is a busy bus,
-//! 0x1 no connection, 0x3 and 0x5 a timeout and an abort, 0x7 and 0x8 an error and a reset. Sense
-//! data after `Possible` or `Invalid` belongs to another command. Reservation conflicts are caused
-//! by another host, not by the disk. A clock after the date (`84:18:41:17.645`) counts from boot.
+//! 0x1 no connection, 0x3 and 0x5 a timeout and an abort, 0x7 and 0x8 an error and a reset. 0x8 of
+//! the device is busy, 0x18 a reservation conflict, 0x28 a full queue. Sense data after `Possible`
+//! or `Invalid` belongs to another command. Reservation conflicts are caused by another host, not
+//! by the disk. A clock after the date (`84:18:41:17.645`) counts from boot.
 //!
 //! ## Not in this output
 //! Suppressed messages: the log limits repetitions (`repeated 10 times`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::{Message, MessageKind};
 
@@ -45,6 +48,10 @@ pub(super) const FORMAT: Format = Format::by_line::<EsxiLog>(
 /// What words make a log event of which kind; the first row whose words all stand there decides.
 const KINDS: &Kinds = &[
     (MessageKind::Medium, &["Valid sense data: 0x3 "]),
+    (MessageKind::Hardware, &["Valid sense data: 0x4 "]),
+    (MessageKind::Denied, &["Valid sense data: 0x7 "]),
+    (MessageKind::Link, &["Valid sense data: 0xb 0x47 "]),
+    (MessageKind::Reserved, &[" D:0x18 "]),
     (MessageKind::Offline, &["Lost connectivity to storage device"]),
     (MessageKind::Offline, &["ermanently inaccessible"]),
     (MessageKind::Offline, &["ermanent Device Loss"]),
@@ -56,6 +63,7 @@ const KINDS: &Kinds = &[
     (MessageKind::Link, &["ath vmhba", " is down"]),
     (MessageKind::Link, &["I/O could not be issued to device"]),
     (MessageKind::Remote, &["dev \"naa.", " D:0x8 "]),
+    (MessageKind::Remote, &["dev \"naa.", " D:0x28 "]),
     (MessageKind::Remote, &["iscsid", "Kernel reported iSCSI connection ", " error "]),
     (MessageKind::Remote, &["iscsid", "connection ", "Nop-out timeout"]),
     (MessageKind::Remote, &["iSCSI connection is being marked "]),
@@ -247,6 +255,19 @@ fn device(message: &str) -> &str {
     if named && !driver.contains(' ') { driver } else { "" }
 }
 
+/// The path on which a command failed by its host status, which is what the adapter reports: `Cmd
+/// 0x28 (...) to dev "naa..." on path "vmhba2:C0:T1:L1" Failed: H:0x8 D:0x0 P:0x0`.
+fn failed_path(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once(" on path \"")?;
+    let (path, rest) = rest.split_once('"')?;
+    let mut parts = path.strip_prefix("vmhba")?.split(':');
+    let letters = ["", "C", "T", "L"];
+    let numbered = |letter| parts.next()?.strip_prefix(letter).and_then(integer);
+    let is_path = letters.into_iter().map(numbered).all(|number| number.is_some());
+    let of_host = rest.contains(" H:0x") && !rest.contains(" H:0x0 ");
+    (is_path && of_host).then_some(path)
+}
+
 /// The mean latency, us, of a message that the host finds it too long: `performance has
 /// deteriorated. I/O latency increased from average value of 1343 microseconds to 28022
 /// microseconds.`
@@ -257,11 +278,16 @@ fn deteriorated_us(message: &str) -> Option<u64> {
     integer(rest.split_once(" microseconds")?.0)
 }
 
+/// Devices of which the paths are remembered.
+const DEVICES: usize = 1024;
+
 #[derive(Default)]
 struct EsxiLog {
     log_events: LogEvents,
     /// Of each device the longest mean latency that was found too long, us, and where.
     deteriorated: BTreeMap<String, (u64, String)>,
+    /// Paths of devices on which a command failed.
+    paths: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Reader for EsxiLog {
@@ -275,6 +301,11 @@ impl Reader for EsxiLog {
         let of_nfs = of_nfs(message).map(|volume| (MessageKind::Remote, volume));
         let event = of_nfs.or_else(|| Some((kind(message)?, device(message))));
         if let Some((kind, name)) = event {
+            let path = failed_path(message);
+            if let Some(path) = path.filter(|_| self.paths.len() < DEVICES && !name.is_empty()) {
+                self.paths.entry(name.to_string()).or_default().insert(path.to_string());
+            }
+            let name = path.unwrap_or(name);
             let text = Message::new(stamp, message);
             self.log_events.add(kind, name, text, sink.here(), sink);
         } else if let Some(us) = deteriorated_us(message) {
@@ -290,6 +321,10 @@ impl Reader for EsxiLog {
         for (name, (us, place)) in std::mem::take(&mut self.deteriorated) {
             let longest = Nanos::from_us(us as f64);
             sink.add_fact_at(&name, typed::DEVICE_LATENCY_COMPLAINED, longest, &place);
+        }
+        for (name, paths) in std::mem::take(&mut self.paths) {
+            let paths: Vec<String> = paths.into_iter().collect();
+            sink.add_fact(name.as_str(), typed::DEVICE_SLAVES, paths);
         }
         self.log_events.close(sink);
     }

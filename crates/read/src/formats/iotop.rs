@@ -41,6 +41,7 @@ const TOTALLED: &str = "totalled";
 static LABELS: Labels = Labels {
     lines: &[
         begins("Total DISK READ{read:text}|{*}DISK WRITE{written:text}$", |_, report, _| {
+            named(report, "");
             report.processes.report();
             report.keep(REPORTED, 1.0)?;
             report.keep(TOTALLED, 1.0)
@@ -82,6 +83,7 @@ static LABELS: Labels = Labels {
             .like(&["10:00:01  312 be/3 root  0.00 B/s  11.78 K/s ?unavailable?  [jbd2/sda1-8]"]),
     ],
     end: Some(|report, sink| {
+        named(report, "");
         if report.kept(SUMS).is_some() {
             sink.note(note(
                 "the rows are sums since the start of iotop (-a): there are no rates of processes",
@@ -107,6 +109,7 @@ fn totals(found: &Found) -> Option<(f64, f64)> {
 }
 
 fn title(_: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    named(report, "");
     if report.take(TOTALLED).is_none() {
         report.processes.report();
     }
@@ -124,11 +127,20 @@ fn is_class(word: &str) -> bool {
         || matches!(word, "idle" | "?dif" | "none")
 }
 
+/// What is kept of a row whose command is missing: a mail may have broken the row before it.
+const PID: &str = "row of";
+const ROW_READ: &str = "read by the row";
+const ROW_WRITTEN: &str = "written by the row";
+const ROW_WAITED: &str = "waited by the row";
+
 /// A process, perhaps after a time.
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let words: Vec<&str> = found.line().split_whitespace().collect();
-    let place = words.iter().take(4).position(|word| is_class(word))?;
+    let Some(place) = words.iter().take(4).position(|word| is_class(word)) else {
+        return named(report, found.line());
+    };
     let pid = words.get(place.checked_sub(1)?).filter(|pid| integer(pid).is_some())?;
+    named(report, "");
     let [read, read_unit, written, written_unit, rest @ ..] =
         words.get(place + 2..).unwrap_or_default()
     else {
@@ -142,13 +154,25 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let (read, written) = report.need(rates, "the rates of the row are not numbers")?;
     let is_share = |word: &str| matches!(word, "%" | "?unavailable?") || decimal(word).is_some();
     let command: Vec<&str> = rest.iter().copied().skip_while(|word| is_share(word)).collect();
-    let who = format!("{} ({pid})", command.join(" "));
     let percent = rest.windows(2).filter(|pair| pair[1] == "%").nth(1);
-    let percent = percent.and_then(|pair| decimal(pair[0]));
-    report.processes.add(&who, Some(read), Some(written));
-    if let Some(percent) = percent.filter(|it| *it > report.kept("waited").unwrap_or(0.0)) {
+    report.keep(ROW_READ, read);
+    report.keep(ROW_WRITTEN, written);
+    report.keep(ROW_WAITED, percent.and_then(|pair| decimal(pair[0])).unwrap_or(0.0));
+    report.keep_text(PID, *pid);
+    if command.is_empty() { Some(()) } else { named(report, &command.join(" ")) }
+}
+
+/// Adds the process of the last row, if its command was missing so far: this, or none.
+fn named(report: &mut Report, command: &str) -> Option<()> {
+    let pid = report.kept_text(PID)?.to_string();
+    let (read, written) = (report.take(ROW_READ)?, report.take(ROW_WRITTEN)?);
+    let percent = report.take(ROW_WAITED)?;
+    report.forget(PID);
+    let who = format!("{} ({pid})", command.trim());
+    report.processes.add(who.trim(), Some(read), Some(written));
+    if percent > report.kept("waited").unwrap_or(0.0) {
         report.keep("waited", percent);
-        report.quote_alone(&who);
+        report.quote_alone(who.trim());
     }
     Some(())
 }

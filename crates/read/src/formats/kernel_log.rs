@@ -4,7 +4,7 @@
 //! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and
 //! `--time-format iso`, of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short`
 //! and related names, `cat`, `json`, `json-pretty`, `export`, `verbose`), of a syslog of RFC 5424,
-//! of /dev/kmsg, of `talosctl dmesg` and of illumos' `/var/adm/messages`. Messages copied without
+//! of /dev/kmsg, of `talosctl dmesg`, of `/var/adm/messages` of Solaris. Messages copied without
 //! any time are read too, and those of arrays of md about their members. The bus of a disk that
 //! stopped responding, if the log shows it, is `device.transport`. A message of a known kind
 //! becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in brackets,
@@ -17,6 +17,7 @@
 //! reports an internal failure), `path` (a volume lost one of its paths), `denied` (the drive
 //! rejects commands because it is locked or protected; the kernel reports it like a medium error),
 //! `refused` (the drive immediately rejects an unsupported command: sense key Illegal Request),
+//! `reserved` (another host has reserved the disk),
 //! `firmware`, `target` (a write completed with a read error, as by SCSI targets in software),
 //! `query` (a query command of a program got no response, and recovery followed: no I/O failed),
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
@@ -38,7 +39,8 @@
 //!
 //! ## Versions
 //! Messages of Linux 2.4 (those of IDE, of SCSI and its Fusion MPT) to 6.x, those of FreeBSD's CAM
-//! and ahci, I/O errors of macOS (`disk0s2: I/O error.`) and of Unraid's arrays; `end_request`,
+//! and ahci, those of the SCSI drivers of Solaris 2 and later, also where syslog or a mail broke
+//! them, I/O errors of macOS (`disk0s2: I/O error.`) and of Unraid's arrays; `end_request`,
 //! `blk_update_request` and today's bare `I/O error` mean the same.
 //!
 //! ## Caveats
@@ -67,6 +69,7 @@ mod line;
 mod names;
 mod pci;
 mod resets;
+mod solaris;
 mod usb_speed;
 
 use std::borrow::Cow;
@@ -85,6 +88,7 @@ use self::line::{is_bare, is_of_a_program, is_of_another, kmsg, kmsg_field, mess
 use self::names::Names;
 use self::pci::Functions;
 use self::resets::Resets;
+use self::solaris::Solaris;
 use self::usb_speed::UsbSpeed;
 use crate::drive::log_events::LogEvents;
 use crate::drive::smartd_lines;
@@ -96,8 +100,8 @@ pub(super) const FORMAT: Format = Format::program::<KernelLog>(
     "the kernel's log: dmesg, journalctl -k, /var/log/messages",
     Level::E,
     &[
-        "kern", "[ID ", " iscsid", " state:D", "__CURSOR=", "__REALTIME_TIMESTAMP=", " [s=",
-        "_request: ", "print_req_error: ", "error on dev", "error, dev ", "INFO: task ",
+        "kern", "[ID ", " unix: ", " iscsid", " state:D", "__CURSOR=", "__REALTIME_TIMESTAMP=",
+        " [s=", "_request: ", "print_req_error: ", "error on dev", "error, dev ", "INFO: task ",
         "Aborting journal", "EXT4-fs ", "XFS (", "md/raid", "scsi", "aacraid", "usb", "xhci",
         "CIFS", "mmcblk", "mpt2sas", "mpt3sas", "mptbase", "megaraid", "mr_sas", "ahcich", "nvme",
         "ata\\d", "connection\\d", "sd ", "sense key", "DMA ", "dma_", "dma timeout ",
@@ -408,10 +412,9 @@ fn btrfs_counts(message: &str) -> Option<(&str, &str, KindCounts)> {
 /// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos names the disk, or
 /// the controller's address.
 fn of_illumos(message: &str) -> Option<&str> {
-    let rest = message.strip_prefix("WARNING: ").unwrap_or(message);
-    let rest = Some(rest).filter(|rest| rest.starts_with("/pci@"))?;
+    let rest = solaris::path(message)?;
     let disk = rest.split_once(" (").and_then(|(_, rest)| rest.split_once("):"));
-    let disk = disk.map(|(name, _)| name).filter(|name| is_disk(name));
+    let disk = disk.map(|(name, _)| name).filter(|name| is_disk(name) || name.starts_with("ssd"));
     // For a port only the controller is named.
     disk.or_else(|| rest.split_once(':').map(|(path, _)| path).filter(|path| !path.contains(' ')))
 }
@@ -469,6 +472,8 @@ struct KernelLog {
     buses: Buses,
     /// Resets of USB devices without a known disk.
     resets: Resets,
+    /// What the SCSI drivers of Solaris report, line by line.
+    solaris: Solaris,
     /// Whether a driver that only guests load has logged.
     is_of_a_guest: bool,
     /// Disks of which a request failed.
@@ -834,7 +839,14 @@ impl KernelLog {
         }
         let whole = format!("{begin} {}", line.trim_end());
         let whose = begin.contains(" CDB: ");
-        (whose || kind(&whole).is_some()).then_some((stamp, whole))
+        // A path of Solaris may be as long as a line.
+        if solaris::path(&whole).is_some() && !whole.contains(" (") {
+            self.unfinished = Some((stamp.clone(), whole.clone()));
+            return Some((stamp, whole));
+        }
+        let of_solaris = solaris::heading(&begin).is_none() && solaris::heading(&whole).is_some()
+            || solaris::failed_drive(&whole).is_some();
+        (whose || of_solaris || kind(&whole).is_some()).then_some((stamp, whole))
     }
 
     /// Whether a log event, or the beginning of a stack, was read before, to the microsecond.
@@ -887,6 +899,9 @@ impl KernelLog {
         }
         for log_event in self.commands.finish() {
             self.add_log_event(log_event, sink);
+        }
+        for (drive, failed) in self.solaris.failed() {
+            self.log_events.add(MessageKind::Hardware, &drive, failed.message, failed.place, sink);
         }
         for (disk, bus) in self.buses.of_disks(&self.names) {
             sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &place);
@@ -1101,6 +1116,10 @@ impl KernelLog {
         self.was_of_a_driver = forms::is_of_a_driver(message);
         let may_be_the_rest = std::mem::replace(&mut self.was_long, message.len() >= LONG);
         if may_be_the_rest {
+            return;
+        }
+        if let Some((kind, disk, message)) = self.solaris.message(stamp, message, &place) {
+            self.log_events.add(kind, &disk, message, place, sink);
             return;
         }
         let reported = std::mem::take(&mut self.reported);

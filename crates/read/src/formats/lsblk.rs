@@ -91,7 +91,15 @@ const STACKED: &[&str] =
 
 fn sniff(lines: &[&str]) -> Detect {
     let Some(first) = lines.first() else { return Detect::No };
-    if header(first).is_some() || pairs(first).is_some() {
+    if let Some(titles) = header(first) {
+        // `PATH ID` is a heading of others, too; a path is in `/dev`.
+        return match lines.get(1) {
+            _ if titles[0] != "PATH" => Detect::Yes,
+            None => Detect::NeedLine,
+            Some(row) => row.trim_start_matches(is_branch).starts_with('/').into(),
+        };
+    }
+    if pairs(first).is_some() {
         return Detect::Yes;
     }
     sniff_document(lines, &["\"blockdevices\""])

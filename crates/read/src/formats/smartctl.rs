@@ -178,14 +178,19 @@ static LABELS: Labels = Labels {
         says("^Supported Power States", |_, report, _| report.enter(POWER_STATES))
             .like(&["Supported Power States"]),
         // The error log, and that of the self-tests.
-        begins("^Error {n:u} {*}occurred at disk power-on \
+        begins("^Error {n:word} {*}occurred at disk power-on \
                 lifetime:{hours:text}", |found, report, _| {
-            report.most("errors", found.number("n")?);
+            // Of an old log the number may be negative.
+            if let Some(n) = integer(found.text("n")?) {
+                report.most("errors", n as f64);
+            }
             leading(found.text("hours")?)
                 .map_or(Some(()), |hours| report.most("error hours", hours as f64))
         })
-        .like(&["Error 4363 [2] occurred at disk power-on lifetime: 19435 hours (809 days + 19 \
-                 hours)"]),
+        .like(&[
+            "Error 4363 [2] occurred at disk power-on lifetime: 19435 hours (809 days + 19 hours)",
+            "Error -4 occurred at disk power-on lifetime: 20114 hours (838 days + 2 hours)",
+        ]),
         perhaps(" Error: {what:text}", |found, report, _| {
             // The codes come first, then the place.
             let (_, what) = found.line().split_once("  Error: ")?;
@@ -194,6 +199,14 @@ static LABELS: Labels = Labels {
             report.tally("corrupt", codes.contains("ICRC"))
         })
         .like(&["40 51 08 08 88 e0 00  Error: UNC 8 sectors at LBA = 0x00e08808 = 14714888"]),
+        // The error register of a read or a write, where smartctl does not spell it out.
+        says("^{register:word} {:text} {:u} sectors at LBA = ", |found, report, _| {
+            let register = u64::from_str_radix(found.text("register")?, 16).ok()?;
+            report.tally("unreadable", register & UNC != 0);
+            report.tally("corrupt", register & ICRC != 0)
+        })
+        .when(|found| is_dump(found.line()))
+        .like(&["40 88 10 27 b1 0c e0   16 sectors at LBA = 0x000cb127 = 831783"]),
         begins(
             "^#{n:u} {Short offline|Extended offline|Conveyance offline|Selective offline|Short \
              captive|Extended captive|Background short|Background long}",
@@ -414,6 +427,9 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
+/// Bits of the error register (ATA8-ACS): an uncorrectable error, and a checksum error on the way.
+const UNC: u64 = 1 << 6;
+const ICRC: u64 = 1 << 7;
 /// Sense keys of a background scan's results (SPC-4): a sector that was read in the end, and one
 /// that was not.
 const RECOVERED: u64 = 1;

@@ -21,7 +21,7 @@ struct Rule {
 }
 
 /// All kinds, in the order in which they are tried.
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     Rule { name: "quote", behind: &[], off: quote },
     Rule { name: "object", behind: &[], off: object },
     Rule { name: "export", behind: &[], off: export },
@@ -35,6 +35,7 @@ const RULES: [Rule; 14] = [
     Rule { name: "stamp", behind: &[], off: stamp },
     Rule { name: "program", behind: &["stamp", "program"], off: program },
     Rule { name: "number", behind: &[], off: number },
+    Rule { name: "count", behind: &[], off: count },
     Rule { name: "indent", behind: &[], off: indent },
 ];
 
@@ -111,11 +112,19 @@ impl Wrapping {
     }
 
     /// Whether one line alone does not show it: `# fio ...` may be a comment, or follow root's
-    /// prompt.
-    pub(crate) fn may_be_a_prompt(&self) -> bool {
-        self.layers()
-            .iter()
-            .any(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name == "hash"))
+    /// prompt, and a number may be the line's own.
+    pub(crate) fn needs_two_lines(&self) -> bool {
+        self.has("hash") || self.has("count")
+    }
+
+    /// Whether it is a number that a line of a tool may begin with.
+    pub(crate) fn is_a_count(&self) -> bool {
+        self.has("count")
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let is_it = |rule: &Rule| rule.name == name;
+        self.layers().iter().any(|(rule, _)| RULES.get(*rule).is_some_and(is_it))
     }
 
     /// Whether a line has all of it.
@@ -351,6 +360,15 @@ fn number(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         _ => return None,
     };
     Some((Cow::Borrowed(rest), 0))
+}
+
+/// How often a line occurs, as `uniq -c` writes it: a number and one blank. A first line of numbers
+/// has none around it.
+fn count(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let (number, rest) = line.trim_start_matches(' ').split_once(' ')?;
+    let is_count = (1..=7).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    let is_text = !rest.starts_with(|c: char| c.is_whitespace() || c.is_ascii_digit());
+    (is_count && (is_text || width.is_some())).then_some((Cow::Borrowed(rest), 0))
 }
 
 /// Blanks before each line, as many as before the first.

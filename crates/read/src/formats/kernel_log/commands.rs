@@ -286,7 +286,12 @@ impl Command {
             self.log_events.retain(|known| known.kind != MessageKind::Refused);
         }
         // It answered: the request failed, and nothing else.
-        let answers = [MessageKind::Refused, MessageKind::Denied, MessageKind::NotReady];
+        let answers = [
+            MessageKind::Refused,
+            MessageKind::Denied,
+            MessageKind::NotReady,
+            MessageKind::Reserved,
+        ];
         if self.log_events.iter().any(|known| answers.contains(&known.kind)) {
             let repeats = [MessageKind::IoError, MessageKind::Command];
             self.log_events.retain(|known| !repeats.contains(&known.kind));

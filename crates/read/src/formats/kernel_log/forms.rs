@@ -114,6 +114,12 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Refused, &[L::Scsi], &["Add. Sense: Invalid command operation code"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Unaligned write command"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Logical block address out of range"]),
+    // Another initiator holds the disk (drivers/scsi/scsi_error.c; block/blk-core.c until 6.4 and
+    // since).
+    row(K::Reserved, &[L::Scsi], &["reservation conflict"]),
+    row(K::Reserved, &[L::Scsi], &["Result: hostbyte=DID_NEXUS_FAILURE"]),
+    row(K::Reserved, &[L::Block], &["critical nexus error, dev "]),
+    row(K::Reserved, &[L::Block], &["reservation conflict error, dev "]),
     // By the kernel: no multiple of the disk's blocks (drivers/scsi/sd.c).
     row(K::Refused, &[L::Scsi], &["Bad block number requested"]),
     row(K::Refused, &[L::Scsi], &["Unaligned block number requested"]),
@@ -446,9 +452,10 @@ pub(super) const OF_ISCSID: &str = "Kernel reported iSCSI connection ";
 /// The prefixes of the block layer's messages: since 2.6, 3.x, 4.13.
 const OF_BLOCK: [&str; 3] = ["end_request: ", "blk_update_request: ", "print_req_error: "];
 /// How its messages begin without that, since 5.17, and those about the page cache.
-const BLOCK: [&str; 5] = [
-    "critical medium error, dev ", "critical target error, dev ",
-    "critical space allocation error, dev ", "I/O error, dev ", "Buffer I/O error on dev",
+const BLOCK: [&str; 7] = [
+    "critical medium error, dev ", "critical target error, dev ", "critical nexus error, dev ",
+    "critical space allocation error, dev ", "reservation conflict error, dev ", "I/O error, dev ",
+    "Buffer I/O error on dev",
 ];
 /// How messages begin that have no colon and a blank in them, and are yet of a logger.
 const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pci@"];

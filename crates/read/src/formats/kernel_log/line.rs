@@ -50,7 +50,7 @@ fn split_bare(line: &str) -> Option<(&str, &str)> {
             )
         });
     }
-    let forms = [of_syslog, of_kmsg, of_talos, of_illumos, of_iscsid];
+    let forms = [of_syslog, of_kmsg, of_talos, of_illumos, of_solaris, of_iscsid];
     if let Some(split) = forms.iter().find_map(|form| form(text)) {
         return Some(split);
     }
@@ -170,6 +170,15 @@ fn of_illumos(text: &str) -> Option<(&str, &str)> {
     let (stamp, _host) = before.rsplit_once(' ')?;
     WallTime::read(stamp.rsplit(' ').next()?)?;
     (integer(number).is_some() && level.starts_with("kern.")).then_some((stamp, message))
+}
+
+/// `Dec  9 03:31:42 db2 unix: WARNING: /sbus@1f,0/...`: the same until Solaris 7.
+fn of_solaris(text: &str) -> Option<(&str, &str)> {
+    let (head, message) = text.split_once(" unix: ")?;
+    let (stamp, host) = head.rsplit_once(' ')?;
+    let is_host = !host.contains(':') && !host.is_empty();
+    WallTime::read(stamp.rsplit(' ').next()?).filter(|_| is_host && stamp.len() < 20)?;
+    Some((stamp, message))
 }
 
 /// `Feb  2 10:11:01 web iscsid: Kernel reported iSCSI connection 4:0 error (1011 - ...) state (3)`:
