@@ -40,7 +40,7 @@
 //! - errors corrected by a PCIe link, if a storage driver owns the function, by their rate;
 //! - a link that woke up without a corrupted frame while commands failed;
 //! - an NVMe controller that is lost although it is ready;
-//! - a Fibre Channel link that went down;
+//! - a Fibre Channel link that went down, or a login over it that failed, once;
 //! - a member lost by its pool, or by Windows;
 //! - fewer than a hundred CRC errors in the drive's lifetime while a drive of the same model has
 //!   none.
@@ -52,6 +52,8 @@
 //!
 //! An NVMe controller that reports a fatal failure, or one of a guest, is `device.stall`.
 //!
+//! Or the settings of a drive say `using_dma = 0` and one stream from it is below 10 MB/s; or two
+//! disks and more of one test read below 5 MB/s, equally slowly, and two others ten times as fast.
 //! Or one stream from the only disk of an input reaches 0.45 to 0.89 of the rate of its only USB
 //! link, and that link is USB 2 (`lsusb -t`).
 //!

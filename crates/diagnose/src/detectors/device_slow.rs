@@ -22,10 +22,12 @@
 //! into two groups, a fast body and separate slow requests with a third of the time. If the number
 //! in flight is not known, a device with only slow requests is suspected only.
 //!
-//! Suspected: a disk with less than 5 MB/s in one stream of large requests (`hdparm -t`,
-//! `dd iflag=direct`), if cached reads, another disk or direct requests show that the host is fast;
-//! requests that spend twice a healthy time on the device while fewer than one is there on average
-//! (btt).
+//! Or a disk gives one stream of large requests less than 5 MB/s (`hdparm -t`, `dd iflag=direct`)
+//! while cached reads or another disk of the same test are fast.
+//!
+//! Suspected: the same where only direct requests show that the host is fast, or the log reports
+//! errors of a path; requests that spend twice a healthy time on the device while fewer than one is
+//! there on average (btt).
 //!
 //! ## Wrong if
 //! The CPUs are saturated, and the host sees completions a time slice too late: if most requests

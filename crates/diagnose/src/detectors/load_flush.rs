@@ -17,7 +17,8 @@
 //! waits for a slow device or much other I/O. If such a log names the tasks (`ext4slower`), a task
 //! that spends 30 % of its time or more in flushes is limited by them; if flushes are 80 % of the
 //! time of all slow operations, and 5 % of the time watched, they are suspected. In `iotop`, a
-//! thread that commits a journal (`jbd2`) and waits for I/O 60 % of its time shows it.
+//! thread that commits a journal (`jbd2`) and waits for I/O 60 % of its time shows it, if a program
+//! writes meanwhile: else one commit that its disk does not finish looks the same.
 //!
 //! ## Rule
 //! Empty flushes and writes with FUA or a preceding flush are in flight for more than 30 % of the
@@ -26,7 +27,9 @@
 //! or reads are also slow, the flushes must still take twice as long as those: I/O that starts and
 //! completes during a flush does not wait for it. Where latencies are counted by operation, without
 //! times: flushes take half of all time in I/O, and three times a write. Or one way to flush of a
-//! test (`pg_test_fsync`) takes 20 times as long as all others: only that one is durable.
+//! test (`pg_test_fsync`) takes 20 times as long as all others: only that one is durable. Or a RAID
+//! controller's write cache is off although it is configured, or its volume is RAID 5 or 6 of
+//! spinning disks and writes through.
 //!
 //! ## Wrong if
 //! The device acknowledges a flush before it is done, or all other I/O on it is also slow.
