@@ -56,7 +56,7 @@ fn timing(what: &str, bytes_per_s: f64) -> String {
 }
 
 #[test]
-fn a_slow_stream_is_suspected_where_the_host_is_known_to_be_fast() {
+fn a_slow_stream_is_accused_where_the_host_is_known_to_be_fast() {
     let mut tried = 0;
     for per_s in [2e5, 4.6e5, 7e5, 1.6e6, 3e6, 4.9e6, 5.2e6, 1.2e7, 3.3e7, 1e8, 2.4e8, 5.5e8, 2e9] {
         for memory in [None, Some(9e5), Some(5e7), Some(2e8), Some(1e10)] {
@@ -71,10 +71,12 @@ fn a_slow_stream_is_suspected_where_the_host_is_known_to_be_fast() {
                 let found = verdicts(&capture);
                 let slow_host = memory.is_some_and(|of| of < 1e8);
                 let fast_host = memory.is_some() || other.is_some_and(|of| of > 10.0 * per_s);
-                let suspected = per_s < 5e6 && !slow_host && fast_host;
-                assert_eq!(has(&found, "device.slow", "sdc"), suspected, "{found:?}\n{capture}");
+                let accused = per_s < 5e6 && !slow_host && fast_host;
+                assert_eq!(has(&found, "device.slow", "sdc"), accused, "{found:?}\n{capture}");
                 assert_eq!(has(&found, "layer.cpu", "*"), slow_host, "{found:?}\n{capture}");
-                accuse_nobody(&found, &capture);
+                let others: Vec<_> =
+                    found.into_iter().filter(|(verdict, ..)| verdict != "device.slow").collect();
+                accuse_nobody(&others, &capture);
                 tried += 1;
             }
         }

@@ -46,7 +46,8 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> 
     let programs = writes
         .filter(|(per_s, name, _)| *per_s >= WRITES && kernel_threads::committer(name).is_none());
     let most = programs.max_by(|a, b| a.0.total_cmp(&b.0));
-    let has_writers = most.is_some();
+    let mut writers = about.processes(key::PROCESS_WRITES);
+    let nobody_writes = !writers.any(|(per_s, ..)| per_s >= WRITES);
     let by = most.as_ref().map_or(String::new(), |(per_s, name, _)| {
         format!("; {name} writes most, {}", phrase::rate(*per_s))
     });
@@ -68,9 +69,9 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> 
         finding.evidence.push(analysis.stated(&reading).bytes_per_s(&what, per_s));
     }
     finding.assume(WAITS, "the thread that commits the file system waits most");
-    let stuck = "no program that writes is in this input: one commit that a disk does not finish \
-                 has the same effect";
-    finding.doubt_if(!has_writers, stuck, SHAPE_ALONE);
+    let stuck = "nobody writes in this input: one commit that a disk does not finish has the same \
+                 effect";
+    finding.doubt_if(nobody_writes, stuck, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
         "a single write to the same disk is slow while nothing else uses it: then it is the disk",

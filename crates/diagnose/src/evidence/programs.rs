@@ -426,8 +426,7 @@ pub(crate) fn parity_without_cache(analysis: &Analysis, verdict: Verdict) -> Vec
     for (place, listing) in analysis.listings().filter(|(_, listing)| fell_back(listing).is_none())
     {
         let has_parity = |fact: &&Fact| {
-            let is_of_parity = |level: &str| level.starts_with(['5', '6']);
-            fact.key == key::ARRAY_LEVEL && fact.value.text().is_some_and(is_of_parity)
+            fact.key == key::ARRAY_LEVEL && fact.value.text().is_some_and(disk_models::keeps_parity)
         };
         for fact in listing.facts.iter().filter(has_parity) {
             let (Some(device), Some(level)) = (fact.device, fact.value.text()) else { continue };

@@ -66,6 +66,11 @@ pub(crate) fn is_cache_off(state: &str) -> bool {
     OFF.iter().any(|word| state.contains(word))
 }
 
+/// Whether a RAID level keeps parity: 5 and 6, and stripes of them.
+pub(crate) fn keeps_parity(level: &str) -> bool {
+    level.starts_with(['5', '6'])
+}
+
 /// Whether an array's state shows that it lacks members: `clean, degraded, recovering`.
 pub(crate) fn is_degraded(state: &str) -> bool {
     state.to_ascii_lowercase().split([',', ' ']).any(|word| word == "degraded")

@@ -16,10 +16,11 @@
 //! machine.
 //!
 //! ## Not in this output
-//! Calls in progress when the watch starts (`fuse-waits` sees those of FUSE), calls by path (`open`,
-//! `stat`), and page faults of mapped files. A call that the page cache serves counts as well, so a
-//! mean is below what the server takes. Mounts of other namespaces. Local services with the form of
-//! a mount, and programs over disks of this machine: lxcfs, images (squashfuse), mergerfs, gocryptfs.
+//! Calls in progress when the watch starts (`fuse-waits` sees those of FUSE), calls by path
+//! (`open`, `stat`), and page faults of mapped files. A call that the page cache serves counts as
+//! well, so a mean is below what the server takes. Mounts of other namespaces. Local services with
+//! the form of a mount, and programs over disks of this machine: lxcfs, images (squashfuse),
+//! mergerfs, gocryptfs.
 
 use std::collections::BTreeMap;
 

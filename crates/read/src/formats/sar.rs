@@ -5,9 +5,9 @@
 //! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of
 //! all disks together, as device `total`, and the facts `disks.read.*`, `disks.written.*`; with a
 //! table of the disks it repeats them and is not used. The table of `sar -B` becomes facts: major
-//! page faults and pages scanned and freed per second (`paging.*.mean`). The tables of `sar -r`, `-S`
-//! and `-W` become facts: the least available memory, the largest share of swap in use without what
-//! is in memory as well (`kbswpcad`), and the means of swap traffic. The tables of `sar -d`,
+//! page faults and pages scanned and freed per second (`paging.*.mean`). The tables of `sar -r`,
+//! `-S` and `-W` become facts: the least available memory, the largest share of swap in use without
+//! what is in memory as well (`kbswpcad`), and the means of swap traffic. The tables of `sar -d`,
 //! live or from a daily file, with the device before the values or, with `-p`, after them; with
 //! `--human` units; header by header, so the columns may be in any order. Other tables in the same
 //! output (`sar -A`) are ignored. `sadf -d -- -d` too: the same columns between semicolons, each
