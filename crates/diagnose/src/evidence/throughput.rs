@@ -266,8 +266,9 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         let cached = analysis.stated(&reading).bytes_per_s("throughput of cached reads", value);
         finding.evidence.push(cached.above(SLOW_MEMORY));
     }
-    // A file, or a listing that lost its heading, does not say which disk it was.
-    let is_named = disk_names::is_of_a_disk(run.name());
+    // A file, or a listing that lost its heading and goes by its tool, names no disk.
+    let tool = &analysis.listing(run.place()).source.format;
+    let is_named = disk_names::is_of_a_disk(run.name()) && run.name() != tool;
     let is_alone = !is_named || control.is_none() && fast.is_none();
     let why = "one stream of large requests, slower than any class";
     match is_alone {
