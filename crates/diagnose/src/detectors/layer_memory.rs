@@ -14,21 +14,21 @@
 //! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out or 2
 //! MB/s in on average, or allocations took ten seconds (the kernel's log), or `kswapd` uses more
 //! than half of a CPU, or the kernel's log shows tasks that hung during memory reclaim (one alone
-//! stays a suspicion), or processes that were ended because memory ran out, or
-//! its report of memory shows that no swap is left, or allocations that XFS
-//! tried a hundred times in vain (one message alone stays a suspicion), or stacks of more than two
-//! tasks that free memory themselves. Or the CPUs idle for I/O half of the time and less than a
-//! tenth of memory is available while 10 % of the swap is in use (`top`, `free`), or there is no
-//! swap and four times as much is read as written, or `kswapd` uses 5 % of a CPU; or twice as much
-//! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`);
-//! ten tasks in uninterruptible sleep stand for the idle CPUs; or at most 64 MB of page cache are
-//! left, and more than that is read each second. Or 200 KB/s are swapped in and as much out, three
-//! quarters of all that is read and written. Or 100,000 pages a second are scanned, or 10,000
-//! freed, and 100 page faults a second read from disk (`sar -B`). Or CPUs wait for I/O half of the
-//! time, less than 0.5 MB/s is read or written, and the stack of a task shows that it searches for
-//! free memory. Or a Java program spends half of its time in garbage collection. If disks were
-//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
-//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
+//! stays a suspicion), or processes that were ended because memory ran out, or its report of memory
+//! shows that no swap is left, or allocations that XFS tried a hundred times in vain (one message
+//! alone stays a suspicion), or stacks of more than two tasks that free memory themselves. Or the
+//! CPUs idle for I/O half of the time and less than a tenth of memory is available while 10 % of
+//! the swap is in use (`top`, `free`), or there is no swap and four times as much is read as
+//! written, or `kswapd` uses 5 % of a CPU; or twice as much is swapped out as is free or cache, and
+//! a quarter of what is read comes from swap (`vmstat`); ten tasks in uninterruptible sleep stand
+//! for the idle CPUs; or at most 64 MB of page cache are left, and more than that is read each
+//! second. Or 200 KB/s are swapped in and as much out, three quarters of all that is read and
+//! written. Or 100,000 pages a second are scanned, or 10,000 freed, and 100 page faults a second
+//! read from disk (`sar -B`). Or CPUs wait for I/O half of the time, less than 0.5 MB/s is read or
+//! written, and the stack of a task shows that it searches for free memory. Or a Java program
+//! spends half of its time in garbage collection. If disks were measured they must have lost time,
+//! and none of them be slow by itself. With I/O pressure, it explains no more of the waits than the
+//! ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.

@@ -43,7 +43,9 @@
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
 //! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s
-//! or more. Live only, and also for calls that already hang when iowhy starts.
+//! or more. Live only, and also for calls that already hang when iowhy starts. Or reads, writes and
+//! fsyncs on a mount of a server (FUSE, SMB, Ceph, 9p, virtiofs), per MiB, take a second on
+//! average, suspected from 100 ms on, or none returns for 5 s: live, and in recordings of it.
 //!
 //! ## Wrong if
 //! The disk is local with a virtual name, and its own cache makes the second read fast.
