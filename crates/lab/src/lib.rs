@@ -6,6 +6,7 @@
 //! - [`disk`] is arithmetic: disks, healthy and faulty, as functions of time.
 //! - [`field`] compares confidences with first answers to captures that nobody had seen.
 //! - [`growth`] times the program on inputs of several sizes.
+//! - [`known`] tells captures that the project already has.
 //! - [`large`] times the program on one large input of every kind.
 //! - [`learn`] fits the weights of clauses to captures and worlds with known truth.
 //! - [`render`] prints a simulated scenario as each tool would have.
@@ -24,6 +25,7 @@ pub mod disk;
 pub mod field;
 pub mod growth;
 pub mod judgement;
+pub mod known;
 pub mod large;
 pub mod learn;
 pub mod render;

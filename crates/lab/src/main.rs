@@ -14,6 +14,7 @@ use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_lab::field;
 use iowhy_lab::growth;
 use iowhy_lab::judgement;
+use iowhy_lab::known;
 use iowhy_lab::large;
 use iowhy_lab::learn;
 use iowhy_lab::render;
@@ -58,6 +59,8 @@ enum Command {
     /// Varies captures that earlier versions judged wrongly, and prints how often the answer is
     /// right
     Weak(Weak),
+    /// Tells captures that the tree already has, before a collection is met
+    Known(Files),
     /// Prints the quality of the verdicts: blame, first meetings, and the share of right answers
     Judgement(Judgement),
 }
@@ -81,6 +84,13 @@ struct Collections {
     /// File for the tables; without it, they are only printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Files {
+    /// Captures that were found
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
 }
 
 #[derive(Args)]
@@ -323,6 +333,13 @@ impl Learn {
     }
 }
 
+impl Files {
+    fn run(&self) -> io::Result<ExitCode> {
+        write!(io::stdout(), "{}", known::known(&self.files)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 impl Judgement {
     fn run(&self) -> io::Result<ExitCode> {
         let text = if self.field { field::table() } else { judgement::judgement(self.each) };
@@ -339,6 +356,7 @@ fn main() -> ExitCode {
         Command::Score(scored) => scored.run(),
         Command::Published(collections) => collections.run(),
         Command::Judgement(asked) => asked.run(),
+        Command::Known(files) => files.run(),
         Command::Learn(learn) => learn.run(),
         Command::Corpus(folder) => folder.run(),
         Command::Attack(attack) => attack.run(),
