@@ -4,9 +4,7 @@
 use std::any::Any;
 use std::time::{Duration, Instant};
 
-use iowhy_live::{
-    BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, ServerCalls, TraceMode, TraceOptions,
-};
+use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Note, Sink, typed};
 
 use crate::device_lookup::{NamingFacts, known_devices};
@@ -91,15 +89,10 @@ impl LiveCollectors {
             NamingFacts::of(&known).add_facts(&plan.devices, sink);
         }
         if let Some(pace) = plan.host_facts {
-            for mut collector in iowhy_live::beside() {
+            for mut collector in iowhy_live::beside(plan.all_year) {
                 collector.begin(sink)?;
                 paced.push(PacedCollector::new(collector, pace));
             }
-        }
-        if plan.server_calls {
-            let mut collector = Box::new(ServerCalls::default());
-            collector.begin(sink)?;
-            paced.push(PacedCollector::new(collector, SECOND));
         }
         let mut watched = known;
         watched.retain(|one| plan.devices.is_empty() || plan.devices.contains(&one.name));

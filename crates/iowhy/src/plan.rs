@@ -49,8 +49,8 @@ pub(crate) struct Plan {
     pub only_latencies: bool,
     /// Also read the context this often: kernel log, mounts, pressure, limits, temperature.
     pub host_facts: Option<Duration>,
-    /// Also count calls on mounts of servers, if there are any.
-    pub server_calls: bool,
+    /// The watch has no end: nothing runs in it that costs something for every system call.
+    pub all_year: bool,
     /// Other settings of the tracer: its ring, and how often it emits histograms.
     pub tracer: Option<TraceOptions>,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.

@@ -54,6 +54,37 @@ fn started(program: &str, words: &[&str]) -> Running {
     Running(quiet.stderr(Stdio::null()).spawn().expect("a program"))
 }
 
+/// A capture of seven seconds, recorded while `why` watched them, and what `why` reported; removes
+/// it when dropped.
+struct Watched {
+    capture: String,
+    live: String,
+}
+
+impl Watched {
+    fn of(name: &str) -> Watched {
+        let file = format!("iowhy-{name}-{}.iowhy", std::process::id());
+        let capture = std::env::temp_dir().join(file).to_str().expect("text").to_string();
+        let record = watching(&["record", "--for", "7s", "-o", &capture]);
+        let live = printed(watching(&["why", "--for", "7s", "--json"]));
+        printed(record);
+        Watched { capture, live }
+    }
+
+    /// What `why` prints of the capture.
+    fn kept(&self, words: &[&str]) -> String {
+        let mut why = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+        let output = why.arg("why").args(words).arg(&self.capture).output();
+        String::from_utf8(output.expect("iowhy").stdout).expect("text")
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.capture);
+    }
+}
+
 #[test]
 fn a_mount_that_is_slow_is_named_live_and_from_a_recording() {
     if !can_run(&["python3", "dd", "unshare"]) {
@@ -63,15 +94,8 @@ fn a_mount_that_is_slow_is_named_live_and_from_a_recording() {
     let place = slow.folder.to_str().expect("text").to_string();
     let from = format!("if={}", slow.file("file").display());
     let _load = started("dd", &[&from, "of=/dev/null", "bs=4k", "iflag=direct", "status=none"]);
-    let capture = std::env::temp_dir().join(format!("iowhy-slow-{}.iowhy", std::process::id()));
-    let capture = capture.to_str().expect("text");
-    let record = watching(&["record", "--for", "7s", "-o", capture]);
-    let live = printed(watching(&["why", "--for", "7s", "--json"]));
-    printed(record);
-    let why = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", "--json", capture]).output();
-    let kept = String::from_utf8(why.expect("iowhy").stdout).expect("text");
-    std::fs::remove_file(capture).expect("the capture");
-    for report in [&live, &kept] {
+    let watched = Watched::of("slow");
+    for report in [&watched.live, &watched.kept(&["--json"])] {
         let whole: Value = serde_json::from_str(report).expect("JSON");
         let all = whole["findings"].as_array().expect("findings").iter();
         let sentence = |one: &Value| one["sentence"].as_str().expect("text").to_string();
@@ -102,21 +126,13 @@ fn a_mount_that_hangs_is_named_and_a_busy_one_or_an_idle_one_is_not() {
     // A request of it waits at nearly every moment, and none for long.
     _load = started("dd", &[&[asks.as_str()][..], &direct].concat());
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let capture = std::env::temp_dir().join(format!("iowhy-hangs-{}.iowhy", std::process::id()));
-    let capture = capture.to_str().expect("text");
-    let record = watching(&["record", "--for", "7s", "-o", capture]);
-    let live = printed(watching(&["why", "--for", "7s", "--json"]));
-    printed(record);
-    let why = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", "--json", capture]).output();
-    let kept = String::from_utf8(why.expect("iowhy").stdout).expect("text");
-    let screen = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", capture]).output();
-    let screen = String::from_utf8(screen.expect("iowhy").stdout).expect("text");
-    std::fs::remove_file(capture).expect("the capture");
+    let watched = Watched::of("hangs");
+    let screen = watched.kept(&[]);
     assert!(screen.contains("layer.remote"), "{screen}");
     if screen.lines().next().is_some_and(|headline| headline.contains("layer.remote")) {
         assert!(screen.contains("BEHIND THE HOST IS TO BLAME"), "{screen}");
     }
-    for report in [&live, &kept] {
+    for report in [&watched.live, &watched.kept(&["--json"])] {
         // What another test does to a disk meanwhile may be worse, and is on the screen then.
         let found = remote(report);
         let [(sentence, requests)] = &found[..] else { panic!("{report}") };

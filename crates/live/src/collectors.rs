@@ -1,5 +1,5 @@
-//! The list of collectors. One with a way to `begin` beside the I/O runs in every watch that judges
-//! (`why`, `top`); the others are enabled by a command's options.
+//! The list of collectors. Each entry says in which watches that judge (`why`, `top`, a recorder's)
+//! it runs beside the I/O; the others are enabled by a command's options.
 
 mod block_trace;
 mod dirty_pauses;
@@ -40,13 +40,33 @@ pub struct CollectorEntry {
     pub summary: &'static str,
     /// Its file, whose header is its manual.
     pub manual: &'static str,
-    /// Makes one that watches this machine beside its I/O; `None` if it needs an option.
-    pub beside: Option<fn() -> Box<dyn Collector>>,
+    /// Whether it watches this machine beside its I/O.
+    pub beside: Beside,
 }
 
-/// Collectors that watch this machine beside its I/O, not begun yet.
-pub fn beside() -> Vec<Box<dyn Collector>> {
-    COLLECTORS.iter().filter_map(|entry| entry.beside).map(|make| make()).collect()
+/// Makes a collector that has not begun yet.
+type Make = fn() -> Box<dyn Collector>;
+
+/// Which watches a collector runs in, beside the I/O.
+#[derive(Clone, Copy, Debug)]
+pub enum Beside {
+    /// In none: it needs an option.
+    No,
+    /// In a watch with an end: it costs something for every system call of the machine.
+    WithAnEnd(Make),
+    /// In all, a recorder's among them.
+    All(Make),
+}
+
+/// Collectors that watch this machine beside its I/O, not begun yet; `all_year` if the watch has no
+/// end.
+pub fn beside(all_year: bool) -> Vec<Box<dyn Collector>> {
+    let made = COLLECTORS.iter().filter_map(|entry| match entry.beside {
+        Beside::No => None,
+        Beside::WithAnEnd(make) => (!all_year).then_some(make),
+        Beside::All(make) => Some(make),
+    });
+    made.map(|make| make()).collect()
 }
 
 /// All collectors, sorted by name.
@@ -55,67 +75,67 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         name: block_trace::NAME,
         summary: "every block request, from its start to its completion, with eBPF",
         manual: manual!("collectors/block_trace.rs"),
-        beside: None,
+        beside: Beside::No,
     },
     CollectorEntry {
         name: dirty_pauses::NAME,
         summary: "programs that the kernel pauses for their dirty pages (dirty throttling), with \
                   eBPF",
         manual: manual!("collectors/dirty_pauses.rs"),
-        beside: Some(|| Box::new(DirtyPauses::default())),
+        beside: Beside::All(|| Box::new(DirtyPauses::default())),
     },
     CollectorEntry {
         name: diskstats::NAME,
         summary: "the kernel's own counters of every block device, sampled at intervals",
         manual: manual!("collectors/diskstats.rs"),
-        beside: None,
+        beside: Beside::No,
     },
     CollectorEntry {
         name: ftrace::NAME,
         summary: "every block request, from the kernel's event text (ftrace), if eBPF is refused",
         manual: manual!("collectors/ftrace.rs"),
-        beside: None,
+        beside: Beside::No,
     },
     CollectorEntry {
         name: fuse_waits::NAME,
         summary: "requests that FUSE servers have not answered, and programs that wait for them",
         manual: manual!("collectors/fuse_waits.rs"),
-        beside: Some(|| Box::new(FuseWaits::new(Path::new("/")))),
+        beside: Beside::All(|| Box::new(FuseWaits::new(Path::new("/")))),
     },
     CollectorEntry {
         name: host_facts::NAME,
         summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
         manual: manual!("collectors/host_facts.rs"),
-        beside: Some(|| Box::new(HostFacts::new(Path::new("/")))),
+        beside: Beside::All(|| Box::new(HostFacts::new(Path::new("/")))),
     },
     CollectorEntry {
         name: mountstats::NAME,
         summary: "requests of NFS mounts, their round trips, and requests without a reply",
         manual: manual!("collectors/mountstats.rs"),
-        beside: Some(|| Box::new(MountStats::new(Path::new("/")))),
+        beside: Beside::All(|| Box::new(MountStats::new(Path::new("/")))),
     },
     CollectorEntry {
         name: server_calls::NAME,
         summary: "calls on mounts of FUSE, SMB, Ceph, 9p and virtiofs, with eBPF",
         manual: manual!("collectors/server_calls.rs"),
-        beside: None,
+        beside: Beside::WithAnEnd(|| Box::new(ServerCalls::default())),
     },
     CollectorEntry {
         name: syscalls::NAME,
         summary: "I/O system calls and io_uring requests, with eBPF",
         manual: manual!("collectors/syscalls.rs"),
-        beside: None,
+        beside: Beside::No,
     },
     CollectorEntry {
         name: uprobe::NAME,
         summary: "calls of any user-space function, from entry to return, with eBPF",
         manual: manual!("collectors/uprobe.rs"),
-        beside: None,
+        beside: Beside::No,
     },
     CollectorEntry {
         name: waits::NAME,
         summary: "sleep of tasks, with the kernel stack and what ended it, with eBPF",
         manual: manual!("collectors/waits.rs"),
-        beside: None,
+        beside: Beside::No,
     },
 ];

@@ -9,7 +9,7 @@
 use iowhy_model::{Family, Level, Verdict};
 
 /// First answers at 0.6 or more of a family, and how many of these named the right side, in the
-/// collections P26 to P50. `lab judgement --field` prints this table, and a test compares it.
+/// collections P26 to P51. `lab judgement --field` prints this table, and a test compares it.
 pub const FIRST_ANSWERS: [(Family, u32, u32); 7] = [
     (Family::Cap, 2, 2),
     (Family::Device, 170, 149),

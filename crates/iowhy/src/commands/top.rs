@@ -183,7 +183,6 @@ fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status>
         cgroups: true,
         files: true,
         host_facts: Some(Duration::from_secs(1)),
-        server_calls: true,
         progress: false,
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;

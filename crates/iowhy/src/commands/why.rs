@@ -274,7 +274,6 @@ pub(super) fn watch(
         cgroups: true,
         files: true,
         host_facts: Some(Duration::from_secs(1)),
-        server_calls: true,
         progress: true,
         command: time.given.clone(),
         length: Some(length),

@@ -353,6 +353,7 @@ fn plan(settings: &Settings) -> Plan {
         sample: Some(SECOND),
         length: settings.length,
         host_facts: Some(SENSORS),
+        all_year: true,
         ..Plan::default()
     }
 }

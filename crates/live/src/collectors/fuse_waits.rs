@@ -17,8 +17,9 @@
 //! that hangs does not hang iowhy.
 //!
 //! ## Not in this output
-//! Programs that began to wait after the watch began: iowhy has dropped the right to inspect them,
-//! so watch again, or use `iowhy syscalls --by mount`. Page faults of mapped files. Locks, which
+//! Programs that began to wait after the watch began: iowhy has dropped the right to inspect them.
+//! The collector `server-calls` counts their reads, writes and fsyncs; for calls by path watch
+//! again. Page faults of mapped files. Locks, which
 //! wait by design.
 
 use std::fs::{self, File};
