@@ -1,6 +1,7 @@
 //! Wall-clock lines as tools print them: ISO, American, European, `date`, time of day, epoch.
 
 use iowhy_model::{Interval, Nanos, Sink, Time, typed};
+use jiff::ToSpan;
 use jiff::civil::{Date, date};
 
 use crate::facts::AddFact;
@@ -60,6 +61,14 @@ impl WallTime {
             let source = sink.source();
             source.records = source.records.saturating_sub(1);
         }
+    }
+
+    /// As `2012-09-11 15:37:12`, if a date was printed.
+    pub(crate) fn stamp(self) -> Option<String> {
+        let date = EPOCH.checked_add(self.day?.days()).ok()?;
+        let second = self.second as u64;
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        Some(format!("{date} {hour:02}:{minute:02}:{second:02}"))
     }
 
     /// The same time of day on the date of a banner (`11/22/26`), unless it has one of its own.
@@ -302,6 +311,8 @@ mod tests {
         ] {
             assert_eq!(WallTime::read(line), Some(iso), "{line}");
         }
+        assert_eq!(iso.stamp().as_deref(), Some("2026-11-21 15:01:02"));
+        assert_eq!(WallTime::read("15:01:02").and_then(WallTime::stamp), None);
         let first = WallTime::read("1970-01-01T00:00:00Z").unwrap();
         assert_eq!(iso.since(first), Some(20_778.0 * DAY + 54_062.0));
         assert_eq!(first.since(iso), None);

@@ -3,7 +3,7 @@
 use iowhy_model::MessageKind;
 
 use super::{ADAPTERS, kind_of, numbered};
-use crate::integer;
+use crate::{WallTime, integer};
 
 /// What precedes the value on a line.
 const FIELDS: [&str; 14] = [
@@ -75,7 +75,10 @@ impl Entry {
         if let Some((name, value)) = field {
             let value = value.trim();
             match name {
-                "Date/Time" => self.stamp = stamp(value).unwrap_or_else(|| value.to_string()),
+                "Date/Time" => {
+                    let stamp = WallTime::read(value).and_then(WallTime::stamp);
+                    self.stamp = stamp.unwrap_or_else(|| value.to_string());
+                }
                 "Type" => self.class = value.to_string(),
                 "Resource Name" => self.resource = value.to_string(),
                 _ => {}
@@ -207,16 +210,4 @@ fn of_adapter(status: u64) -> Option<(Option<MessageKind>, String)> {
         _ => return None,
     };
     Some((Some(kind), format!("{words} (adapter status 0x{status:02x})")))
-}
-
-/// `2012-09-11 15:37:12` of `Tue Sep 11 15:37:12 CEST 2012`.
-fn stamp(time: &str) -> Option<String> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let words: Vec<&str> = time.split_whitespace().collect();
-    let [_, month, day, clock, .., year] = *words.as_slice() else { return None };
-    let month = MONTHS.iter().position(|name| *name == month)? + 1;
-    let (day, year) = (integer(day)?, integer(year).filter(|_| year.len() == 4)?);
-    let is_clock = clock.len() == 8 && clock.bytes().all(|b| b.is_ascii_digit() || b == b':');
-    is_clock.then(|| format!("{year}-{month:02}-{day:02} {clock}"))
 }
