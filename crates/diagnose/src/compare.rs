@@ -11,6 +11,7 @@ mod share;
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     ComparedSide, ComparedVerdict, Comparison, Difference, Explanation, Random, Recording, Unit,
     Verdict,
@@ -50,7 +51,7 @@ pub fn compare(sides: [(&str, &Recording); 2], options: &Options) -> Comparison 
     );
     differences.retain(|one| one.values.iter().any(Option::is_some));
     let tests = correct(&mut differences);
-    differences.sort_by(|a, b| {
+    differences.order_by(|a, b| {
         let order = |one: &Difference| (!one.differs, one.p.is_none());
         let strength = |one: &Difference| one.ratio.map_or(0.0, |ratio| ratio.max(1e-9).ln().abs());
         order(a).cmp(&order(b)).then(strength(b).total_cmp(&strength(a)))
@@ -70,7 +71,7 @@ fn of_kinds(sampled: &Sides) -> Vec<Difference> {
     }
     let all: [u64; 2] = [0, 1].map(|side| kinds.values().map(|counts| counts[side]).sum());
     let mut kinds: Vec<(Kind, [u64; 2])> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(_, counts)| std::cmp::Reverse(counts[0] + counts[1]));
+    kinds.order_by_key(|(_, counts)| std::cmp::Reverse(counts[0] + counts[1]));
     kinds.truncate(KINDS);
     kinds
         .into_iter()
@@ -185,7 +186,7 @@ fn resampled_median(values: &[f64], random: &mut Random) -> Option<f64> {
 fn correct(differences: &mut [Difference]) -> usize {
     let mut order: Vec<usize> =
         (0..differences.len()).filter(|at| differences[*at].p.is_some()).collect();
-    order.sort_by(|a, b| {
+    order.order_by(|a, b| {
         let p = |at: &usize| differences[*at].p.unwrap_or(1.0);
         p(a).total_cmp(&p(b))
     });

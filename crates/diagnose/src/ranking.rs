@@ -14,6 +14,7 @@ pub(crate) mod subjects;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     Evidence, Family, Finding, Inference, Interval, Level, Listing, STANDS, Severity, Verdict,
 };
@@ -121,7 +122,7 @@ fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
         .filter(|finding| finding.confidence() >= MENTION && !finding.evidence.is_empty())
         .collect();
     impact::add_impact(analysis, &mut findings);
-    findings.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    findings.order_by(|a, b| b.weight().total_cmp(&a.weight()));
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings {
         match merged.iter_mut().find(|known| is_same(analysis, known, &finding)) {

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     DeviceId, Distribution, Edges, Filter, Layer, Recording, Stage, distributions, numbers,
 };
@@ -186,7 +187,7 @@ pub(crate) fn incidents(store: &Store, span: Span) -> std::io::Result<Vec<Record
             span.touches(its.from_ns, its.to_ns) || touches(&one.files, span)
         })
         .collect();
-    all.sort_by_key(|one| one.span().from_ns);
+    all.order_by_key(|one| one.span().from_ns);
     Ok(all)
 }
 

@@ -4,6 +4,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use iowhy_model::Order as _;
 use iowhy_model::{Note, Sink, numbers};
 use iowhy_show::incidents::{IncidentRow, Timeline};
 use iowhy_store::{Gap, GapCause, LearnedHistograms, SECOND_NS, Span, Store};
@@ -206,9 +207,9 @@ const GAPS_LISTED: usize = 3;
 fn report_gaps(gaps: &[Gap]) {
     let length = |gap: &Gap| gap.to_ns.saturating_sub(gap.from_ns) as f64;
     let mut longest: Vec<&Gap> = gaps.iter().collect();
-    longest.sort_by(|a, b| length(b).total_cmp(&length(a)));
+    longest.order_by(|a, b| length(b).total_cmp(&length(a)));
     longest.truncate(GAPS_LISTED);
-    longest.sort_by_key(|gap| gap.from_ns);
+    longest.order_by_key(|gap| gap.from_ns);
     for gap in longest {
         let (from, to) = (when::words(gap.from_ns), when::words(gap.to_ns));
         let length = numbers::duration(length(gap));
@@ -246,7 +247,7 @@ fn nearest<'a>(
     moment: Span,
     is_written: bool,
 ) -> Option<&'a RecordedIncident> {
-    touched.sort_by_key(|one| distance_ns(one, moment, is_written));
+    touched.order_by_key(|one| distance_ns(one, moment, is_written));
     touched.truncate(1);
     touched.first().copied()
 }
@@ -288,7 +289,7 @@ fn report_other_incidents(
         .filter(|one| one.files.capture.is_some())
         .filter(|one| taken.is_none_or(|taken| taken.files.id != one.files.id))
         .collect();
-    others.sort_by_key(|one| distance_ns(one, moment, is_written));
+    others.order_by_key(|one| distance_ns(one, moment, is_written));
     let Some(first) = others.first().map(|first| began(first)) else { return };
     let text = match (others.len(), taken) {
         (_, None) => format!("no incident at that time; the nearest began at {first}"),

@@ -3,6 +3,7 @@
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
 use aya::{Btf, Ebpf, EbpfLoader};
+use iowhy_model::Order as _;
 use iowhy_model::{Edges, Histogram};
 
 use crate::Error;
@@ -176,7 +177,7 @@ impl CallLatencies {
             let (key, cpus) = group.map_err(broke)?;
             spans.extend(merged(key, &cpus));
         }
-        spans.sort_by_key(|span| (span.pid, span.kind, span.system));
+        spans.order_by_key(|span| (span.pid, span.kind, span.system));
         Ok(spans)
     }
 

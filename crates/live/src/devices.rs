@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iowhy_model::Order as _;
 use iowhy_model::{FactKey, KernelDisk, Medium, key};
 
 use crate::Error;
@@ -103,7 +104,7 @@ fn devices_that(
             found.extend(read_device(&path));
         }
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.order_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 
@@ -192,7 +193,7 @@ fn partitions(folder: &Path) -> Vec<(String, u32, u32)> {
             Some((name_of(&entry)?, major, minor))
         })
         .collect();
-    found.sort_by_key(|(_, major, minor)| (*major, *minor));
+    found.order_by_key(|(_, major, minor)| (*major, *minor));
     found
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs;
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Event, Name, Nanos, Op};
 
 use crate::user_frames::UserFrames;
@@ -103,7 +104,7 @@ impl Stacks {
     /// a stack.
     pub(crate) fn take(&mut self) -> (Vec<StackCount>, u64) {
         let mut counts: Vec<StackCount> = self.counts.drain().map(|(_, count)| count).collect();
-        counts.sort_by_key(|count| (std::cmp::Reverse(count.total), count.pid));
+        counts.order_by_key(|count| (std::cmp::Reverse(count.total), count.pid));
         (counts, std::mem::take(&mut self.missed))
     }
 }

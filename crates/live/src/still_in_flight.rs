@@ -9,6 +9,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use iowhy_model::Order as _;
 use iowhy_model::{Fact, Nanos, Note, Sink, Time, typed};
 
 use crate::Error;
@@ -121,7 +122,7 @@ impl StillInFlight {
         }
         // Younger ones may have completed after the programs were detached.
         held.retain(|held| held.since < self.at.ns() && !self.gone.contains(held));
-        held.sort_by_key(|held| held.since);
+        held.order_by_key(|held| held.since);
         for device in &watched.devices {
             let there: Vec<&OpenRequest> =
                 held.iter().filter(|held| held.number == device.number).collect();

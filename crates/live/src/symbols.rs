@@ -6,6 +6,7 @@ use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, SymbolKind};
 
 use crate::Error;
+use iowhy_model::Order as _;
 
 /// Maximum number of similar names shown.
 const SHOWN: usize = 5;
@@ -110,7 +111,7 @@ impl FunctionTable {
                 Some(Function { start, end: if end > start { end } else { last }, name })
             })
             .collect();
-        functions.sort_by_key(|function| (function.start, function.end));
+        functions.order_by_key(|function| (function.start, function.end));
         functions.dedup_by_key(|function| function.start);
         FunctionTable(functions)
     }

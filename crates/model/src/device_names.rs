@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::order::Order as _;
 use crate::{Fact, Recording, is_kernel_name, key};
 
 /// What a device of the device mapper is, by the prefix of its UUID.
@@ -325,7 +326,7 @@ impl NameTable {
         for name in [device].into_iter().chain(self.above(device)) {
             // Shortest first: `/` and `/var` are more useful than bind mounts below them.
             let mut mounts: Vec<&str> = on(name);
-            mounts.sort_by_key(|mount| (mount.len(), *mount));
+            mounts.order_by_key(|mount| (mount.len(), *mount));
             for mount in mounts {
                 if !found.contains(&mount) {
                     found.push(mount);

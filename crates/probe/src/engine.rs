@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::job::{EngineChoice, Job};
 use crate::latencies::Latencies;
 use crate::target::{KernelCounts, Target};
+use iowhy_model::Order as _;
 
 /// Time since the session began, in ns, on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +144,7 @@ pub fn run(
         },
     };
     let ended_ns = clock.now_ns();
-    ended.gather.ios.sort_by_key(|io| io.completed_ns);
+    ended.gather.ios.order_by_key(|io| io.completed_ns);
     let last_ns = ended.gather.ios.last().map_or(ended_ns, |io| io.completed_ns);
     let gather = ended.gather;
     let unserved = if gather.failed.is_none() { schedule.unserved(ended_ns) } else { (0, 0) };

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Event, Report};
 
 use crate::Style;
@@ -29,7 +30,7 @@ impl MapChoice {
             return MapChoice { drawn: None, inputs: HashSet::new(), left };
         }
         let mut all: Vec<((usize, DeviceId), f64)> = waited.into_iter().collect();
-        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        all.order_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let drawn: HashSet<(usize, DeviceId)> =
             all.into_iter().take(most).map(|(place, _)| place).collect();
         let inputs = drawn.iter().map(|(input, _)| *input).collect();
@@ -88,7 +89,7 @@ pub fn busiest(report: &Report, style: &Style) -> Vec<DeviceId> {
         *of.entry(device).or_default() += ns;
     }
     let mut all: Vec<(DeviceId, f64)> = of.into_iter().collect();
-    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    all.order_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     all.into_iter().map(|(device, _)| device).collect()
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use iowhy_capture::{Block, Header};
+use iowhy_model::Order as _;
 use iowhy_model::{FactValue, Nanos, Time, key};
 
 use crate::{SECOND_NS, Span};
@@ -133,7 +134,7 @@ impl Coverage {
     /// The watched intervals, in order; overlapping and adjacent ones are merged.
     fn stretches(&self) -> Vec<Watched> {
         let mut all = self.watched.clone();
-        all.sort_by_key(|one| one.from_ns);
+        all.order_by_key(|one| one.from_ns);
         let mut merged: Vec<Watched> = Vec::new();
         for one in all {
             let allowed = |last: &Watched| if last.ended { NEXT_NS } else { SILENCE_NS };

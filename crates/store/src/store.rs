@@ -16,6 +16,7 @@ use crate::{
     Blocks, Damage, EmitCounts, Grain, SECOND_NS, Segment, SegmentName, SegmentPour, Span, stamp,
     thin, unstamp,
 };
+use iowhy_model::Order as _;
 use iowhy_model::Sink;
 
 /// The file that makes a folder a store, and its first line.
@@ -426,7 +427,7 @@ impl Store {
     fn shrink(&self, writing_s: i64, size: u64, tended: &mut TendReport) -> io::Result<()> {
         let share = (size as f64 * INCIDENTS_SHARE) as u64;
         let mut incidents = self.incidents()?;
-        incidents.sort_by_key(|one| -self.ages.age_s(&one.id));
+        incidents.order_by_key(|one| -self.ages.age_s(&one.id));
         let captures: Vec<&PathBuf> =
             incidents.iter().filter_map(|one| one.capture.as_ref()).collect();
         let mut taken: u64 = captures.iter().map(|path| length(path)).sum();
@@ -440,7 +441,7 @@ impl Store {
         }
         let mut all = self.bytes()?;
         let mut segments = self.segments()?;
-        segments.sort_by_key(|name| -self.ages.age_s(&stamp(name.began_s)));
+        segments.order_by_key(|name| -self.ages.age_s(&stamp(name.began_s)));
         for name in segments.into_iter().filter(|name| name.began_s != writing_s) {
             if all <= size {
                 break;

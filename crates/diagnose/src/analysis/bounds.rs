@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, FactKey, Level, Listing, Recording, key};
 
 /// Maximum devices and listings judged: a choice, far above the disks of a large server and the
@@ -81,12 +82,12 @@ fn chosen<T: Copy + Ord + std::hash::Hash>(mut all: Vec<(T, Weight)>, most: usiz
         return all.into_iter().map(|(one, _)| one).collect();
     }
     let mut taken: HashSet<T> = HashSet::new();
-    all.sort_by(|a, b| b.1.waited.total_cmp(&a.1.waited).then(a.0.cmp(&b.0)));
+    all.order_by(|a, b| b.1.waited.total_cmp(&a.1.waited).then(a.0.cmp(&b.0)));
     taken.extend(all.iter().take(most * WORST / 4).map(|(one, _)| *one));
-    all.sort_by(|a, b| b.1.log_events.total_cmp(&a.1.log_events).then(a.0.cmp(&b.0)));
+    all.order_by(|a, b| b.1.log_events.total_cmp(&a.1.log_events).then(a.0.cmp(&b.0)));
     let loud = all.iter().filter(|(_, weight)| weight.log_events > 0.0);
     taken.extend(loud.take(most * LOG_EVENTS / 4).map(|(one, _)| *one));
-    all.sort_by_key(|(one, _)| *one);
+    all.order_by_key(|(one, _)| *one);
     let step = all.len().div_ceil(most - taken.len()).max(1);
     taken.extend(all.iter().step_by(step).map(|(one, _)| *one));
     let mut taken: Vec<T> = taken.into_iter().collect();

@@ -4,6 +4,7 @@
 //! by the device's best times, and is used at nine quantiles: a verdict that flips between them is
 //! not a verdict.
 
+use iowhy_model::Order as _;
 use iowhy_model::{Medium, Op};
 
 use super::classes::{CLASSES, Class};
@@ -330,7 +331,7 @@ fn describe(priors: &[ClassPrior]) -> String {
         }
     }
     media.retain(|(_, weight)| *weight > IN_QUESTION);
-    media.sort_by(|a, b| b.1.total_cmp(&a.1));
+    media.order_by(|a, b| b.1.total_cmp(&a.1));
     let names: Vec<&str> = media.iter().map(|(name, _)| *name).collect();
     match names.as_slice() {
         [first @ .., before, last] => {

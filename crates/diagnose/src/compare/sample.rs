@@ -1,5 +1,6 @@
 //! Values of two recordings, as lists by kind of request.
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Event, Layer, Listing, Op, Recording, Unit};
 
 use crate::measures::sequential::{self, Extent};
@@ -170,7 +171,7 @@ fn patterns(events: &[&Event]) -> Vec<Option<bool>> {
         }
     }
     for (_, mut places) in streams {
-        places.sort_by_key(|place| {
+        places.order_by_key(|place| {
             let event = events[*place];
             event.issued.or(event.queued).or(event.completed)
         });

@@ -45,6 +45,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Evidence, Finding, Layer, Level, Op, Severity, Stage, Verdict, key};
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -387,7 +388,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     if requests < EVENTS_NEEDED as f64 {
         return None;
     }
-    waits.sort_by(|a, b| a.0.total_cmp(&b.0));
+    waits.order_by(|a, b| a.0.total_cmp(&b.0));
     let place = (waits.len() as f64 * ALL_BUT).ceil() as usize;
     let (_, row) = waits.get(place.checked_sub(1)?)?;
     let (wait, n) = (row.await_ms()?, waits.len() as u64);

@@ -27,6 +27,7 @@
 //! ## Next step
 //! Limit or spread what the program writes, or have it write with O_DIRECT.
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
@@ -99,7 +100,7 @@ fn of_listing(analysis: &Analysis, place: usize) -> Vec<Finding> {
     }
     let mut found = Vec::new();
     for mut paused in by_device {
-        paused.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        paused.order_by(|a, b| b.seconds.total_cmp(&a.seconds));
         if paused[0].seconds > PAUSED * watched {
             found.push(finding(analysis, &paused, place, watched));
         }

@@ -35,6 +35,7 @@
 //! ## Next step
 //! Examine this one disk, then take it out of service if its data is redundant.
 
+use iowhy_model::Order as _;
 use iowhy_model::{Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
@@ -417,7 +418,7 @@ fn beside_a_good_peer(
 
 fn sorted_by_mean<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<&'m Member> {
     let mut members: Vec<&Member> = members.collect();
-    members.sort_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns));
+    members.order_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns));
     members
 }
 

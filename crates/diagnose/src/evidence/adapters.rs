@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iowhy_model::Order as _;
 use iowhy_model::{CommandKind, DeviceId, MessageKind, Op, PathEvent};
 
 use crate::analysis::{Analysis, Host};
@@ -67,7 +68,7 @@ pub(crate) fn lost_together<'s, 'a>(
         all.entry((analysis.host(line.reading.listing), parent)).or_default().push(line);
     }
     let found = all.into_iter().flat_map(|((_, adapter), mut lines)| {
-        lines.sort_by(|a, b| {
+        lines.order_by(|a, b| {
             let time = |line: &LogLine| line.message.at_s.unwrap_or(f64::NEG_INFINITY);
             time(a).total_cmp(&time(b))
         });
@@ -266,7 +267,7 @@ fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<Together<'s, 'a>> 
         return None;
     }
     let time = |line: &LogLine| line.message.at_s.unwrap_or_default();
-    lines.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    lines.order_by(|a, b| time(a).total_cmp(&time(b)));
     let bursts: Vec<Vec<&LogLine>> =
         lines.chunk_by(|a, b| time(b) - time(a) <= SHARED_S).map(<[&LogLine]>::to_vec).collect();
     let of = |burst: &[&LogLine]| -> BTreeSet<DeviceId> {

@@ -5,6 +5,7 @@
 //! healthy disk reaches only in long transfers, the load saturates it; below that a slow disk, or
 //! many small requests, would look the same.
 
+use iowhy_model::Order as _;
 use iowhy_model::{Finding, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
@@ -42,7 +43,7 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<F
     let about = analysis.machine(host);
     let mut writers: Vec<_> = about.processes(key::PROCESS_WRITES).collect();
     writers.retain(|(_, who, _)| kernel_threads::is_program(who));
-    writers.sort_by(|a, b| b.0.total_cmp(&a.0));
+    writers.order_by(|a, b| b.0.total_cmp(&a.0));
     let sum: f64 = writers.iter().map(|(per_s, ..)| per_s).sum();
     let (written, of_disks) = about.machine_number(key::DISKS_WRITTEN.of("mean"))?;
     let (_, who, by_program) = writers.first()?;
@@ -98,7 +99,7 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
             .processes(by_process)
             .filter(|(_, who, _)| kernel_threads::is_program(who))
             .collect();
-        programs.sort_by(|a, b| b.0.total_cmp(&a.0));
+        programs.order_by(|a, b| b.0.total_cmp(&a.0));
         let sum: f64 = programs.iter().map(|(per_s, ..)| per_s).sum();
         let whole = about.machine_number(all).map_or(sum, |(per_s, _)| per_s);
         // Few writes for which a program waits may be flushes, which are judged elsewhere.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{Bound, Finding, KeyFamily, MessageKind, Unit, Verdict, key, waits};
 
 use crate::analysis::{Analysis, Host};
@@ -193,7 +194,7 @@ fn counted<'s>(analysis: &'s Analysis, host: Host, family: KeyFamily) -> Vec<(&'
         }
     }
     let mut named: Vec<(&str, f64)> = most.into_iter().collect();
-    named.sort_by(|a, b| b.1.total_cmp(&a.1));
+    named.order_by(|a, b| b.1.total_cmp(&a.1));
     named
 }
 

@@ -3,6 +3,7 @@
 //! A database counts what its sessions wait for, and the waits for I/O beside the others. If almost
 //! all of it is for its own locks and its I/O is fast, or little, no disk is what they wait for.
 
+use iowhy_model::Order as _;
 use iowhy_model::{Finding, Layer, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
@@ -82,7 +83,7 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, inside: &Inside) -
     let about = analysis.machine(host);
     let shares = |class: &'static str| about.processes(key::DATABASE_WAIT_SHARE.of(class));
     let mut own: Vec<_> = inside.classes.iter().copied().flat_map(shares).collect();
-    own.sort_by(|a, b| b.0.total_cmp(&a.0));
+    own.order_by(|a, b| b.0.total_cmp(&a.0));
     let (.., reading) = *own.first()?;
     let place = reading.listing;
     own.retain(|(.., other)| other.listing == place);

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     DeviceId, Evidence, Fact, Finding, Layer, Listing, Medium, Op, Quantity, Stage, Unit, Verdict,
     key,
@@ -126,7 +127,7 @@ pub(crate) fn nothing_slow(analysis: &Analysis, host: Host) -> Option<Finding> {
         return None;
     }
     let of_bound = |one: &Timed| one.pace_ms() / one.bound_ms();
-    all.sort_by(|a, b| of_bound(b).total_cmp(&of_bound(a)));
+    all.order_by(|a, b| of_bound(b).total_cmp(&of_bound(a)));
     // fio's `clat`, `lat` and rates are views of the same requests.
     let mut known = BTreeSet::new();
     all.retain(|one| known.insert((one.device, one.words())));

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     DeviceId, Distribution, Evidence, Fact, Finding, Interval, Layer, Medium, MessageKind,
     Observation, Op, Quantity, STANDS, Unit, Verdict, key,
@@ -566,7 +567,7 @@ fn of_drives(analysis: &Analysis, host: Host, disks: &[String], one: &NotableNum
         (value > one.above).then_some((value, reading, disk))
     });
     let mut numbers: Vec<_> = numbers.collect();
-    numbers.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
+    numbers.order_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
     let observed = numbers.into_iter().take(WORST).map(|(value, reading, disk)| {
         let what = named(one.quantity, disk, disks);
         let evidence = analysis.stated(&reading).of(&what, value, one.unit);

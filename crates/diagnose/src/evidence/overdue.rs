@@ -3,6 +3,7 @@
 //! Durations that all stand at one or two values are timeouts: a request was lost on its way and
 //! sent again. A queue spreads.
 
+use iowhy_model::Order as _;
 use iowhy_model::{Blame, DeviceId, Finding, Layer, Verdict, key};
 
 use crate::analysis::Analysis;
@@ -29,7 +30,7 @@ pub(crate) fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
         let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
         let overdue = above.filter_map(|event| Some((event.device, event.longest()?.1.seconds())));
         let mut all: Vec<_> = overdue.filter(|(_, s)| *s >= OVERDUE_S).collect();
-        all.sort_by(|a, b| a.1.total_cmp(&b.1));
+        all.order_by(|a, b| a.1.total_cmp(&b.1));
         let (device, least) = *all.first().filter(|_| all.len() >= MIN_REQUESTS)?;
         let rest: Vec<f64> =
             all.iter().map(|(_, s)| *s).filter(|s| *s > SAME_LATENCY_RATIO * least).collect();

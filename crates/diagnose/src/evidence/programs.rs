@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, Listing, Medium, Op, Verdict, key,
 };
@@ -116,7 +117,7 @@ pub(crate) fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Find
         };
         let rows = listing.intervals.iter().filter(|row| row.layer != Layer::Block);
         let mut ways: Vec<(DeviceId, f64)> = rows.filter_map(of_flush).collect();
-        ways.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ways.order_by(|a, b| b.1.total_cmp(&a.1));
         let (durable, ms) = *ways.first()?;
         let (_, next) = *ways.iter().find(|(device, _)| *device != durable)?;
         (ms >= NOTICEABLE_MS && ms >= TIMES_OTHERS * next).then_some(())?;
@@ -589,7 +590,7 @@ pub(crate) fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             .into_iter()
             .filter_map(|(device, ms)| Some((device, spread::mean(&ms)?)))
             .collect();
-        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all.order_by(|a, b| b.1.total_cmp(&a.1));
         let all_ms: Vec<f64> = all.iter().map(|(_, ms)| *ms).collect();
         let Some(middle) = spread::median(&all_ms).filter(|_| all.len() >= 3) else { continue };
         let (times, worth) = match stands_out(&all_ms) {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Event, How, Interval, Layer, Listing, Observation, Op, key};
 
 use crate::analysis::{Analysis, Host, requests};
@@ -55,7 +56,7 @@ fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observat
         by_op.entry(op).or_default().push((rate, n, device));
     }
     let lines = by_op.into_iter().filter_map(|(op, mut rates)| {
-        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        rates.order_by(|a, b| a.0.total_cmp(&b.0));
         let ((rate, n, device), others) = rates.split_first()?;
         let name = |device: &DeviceId| analysis.recording.device_of(*device).name.clone();
         let least = if others.is_empty() && *n == 1 { "" } else { "least " };
@@ -140,7 +141,7 @@ fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) ->
     let of_device = |((device, op), (mean_ns, n))| (device, op, mean_ns, n);
     let mut lines: Vec<(DeviceId, Option<Op>, f64, u64)> =
         by_op.into_iter().map(of_device).collect();
-    lines.sort_by(|a, b| total((b.2, b.3)).total_cmp(&total((a.2, a.3))));
+    lines.order_by(|a, b| total((b.2, b.3)).total_cmp(&total((a.2, a.3))));
     let line = |(device, op, mean_ns, n): (DeviceId, Option<Op>, f64, u64)| {
         let name = &analysis.recording.device_of(device).name;
         let of = phrase::plural(op.unwrap_or(Op::Other));

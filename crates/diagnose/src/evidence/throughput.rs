@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, MessageKind, Observation, Quantity,
     Unit, Verdict, key,
@@ -173,7 +174,7 @@ pub(crate) fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Findin
         }
         let (mut slow, fast): (Vec<&Run>, Vec<&Run>) =
             best.into_values().partition(|run| run.throughput() < SLOW_PER_S);
-        slow.sort_by(|a, b| a.throughput().total_cmp(&b.throughput()));
+        slow.order_by(|a, b| a.throughput().total_cmp(&b.throughput()));
         let (first, last) = (slow.first()?, slow.last()?);
         let (least, most) = (first.throughput(), last.throughput());
         let far = fast.iter().filter(|run| run.throughput() >= SLOW_RATIO * most).count();
@@ -495,7 +496,7 @@ pub(crate) fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Findin
         }
     }
     let found = tests.into_iter().filter_map(|((_, device, op, _), mut runs)| {
-        runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        runs.order_by(|a, b| a.0.total_cmp(&b.0));
         // Two levels, and nothing between: what varies by itself has none.
         let split = runs.windows(2).position(|two| UNLIKE.contains(&(two[1].0 / two[0].0)))?;
         let (low, high) = runs.split_at_checked(split + 1)?;
@@ -637,7 +638,7 @@ fn behind(analysis: &Analysis, runs: &[Run], host: Host, verdict: Verdict) -> Op
             None => best.push(run),
         }
     }
-    best.sort_by(|a, b| a.throughput().total_cmp(&b.throughput()));
+    best.order_by(|a, b| a.throughput().total_cmp(&b.throughput()));
     let kind = disk_names::kind(best.first()?.name());
     best.iter().all(|run| disk_names::kind(run.name()) == kind).then_some(())?;
     let middle = best[best.len() / 2].throughput();
@@ -759,7 +760,7 @@ pub(crate) fn seen(analysis: &Analysis, host: Host) -> Vec<Observation> {
         };
         seen.push(Observation { evidence, would_mean: would_mean.to_string(), verdict: None });
     }
-    seen.sort_by(|a, b| a.evidence.amount.value.total_cmp(&b.evidence.amount.value));
+    seen.order_by(|a, b| a.evidence.amount.value.total_cmp(&b.evidence.amount.value));
     seen.truncate(MOST_SEEN);
     seen
 }

@@ -16,6 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Fact, FactKey, HostName, Listing, Recording, key};
 
 use crate::facts::disk_names;
@@ -120,7 +121,7 @@ impl<'a> Graph<'a> {
                 }
             }
         }
-        edges.sort_by(|a: &(String, _), b| a.0.cmp(&b.0));
+        edges.order_by(|a: &(String, _), b| a.0.cmp(&b.0));
         Graph { hosts, measuring, disks, meant, edges }
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use iowhy_model::Order as _;
 use iowhy_model::{Basis, Bound, DeviceId, Finding, Verdict};
 
 use super::subjects;
@@ -60,7 +61,7 @@ fn many(analysis: &Analysis, findings: &[Finding], verdict: Verdict) -> Option<V
 
 /// What they are together: as sure as the surest of them.
 fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
-    group.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    group.order_by(|a, b| b.weight().total_cmp(&a.weight()));
     let mut joined = group[0].clone();
     let named = |finding: &Finding| {
         let device = finding.subject.device?;

@@ -37,6 +37,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches, ValueEnum};
 use iowhy_live::{CallCount, Syscalls, TraceFilter, TraceMode};
 use iowhy_model::Loss;
+use iowhy_model::Order as _;
 
 use crate::calls::{CallArgs, RowArgs, WATCH};
 use crate::command::{Command, Status};
@@ -114,7 +115,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let counts = watch.collectors.of().map_or(&[][..], Syscalls::counts).iter();
     let mut counts: Vec<_> = counts.filter(|count| wanted(&count.call)).cloned().collect();
     let waited = |count: &CallCount| count.histogram.sum_ns.unwrap_or(0.0);
-    counts.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
+    counts.order_by(|a, b| waited(b).total_cmp(&waited(a)));
     let listings = rest.listings.iter().filter(|one| !disk::is_of_disks(one));
     let losses: Vec<Loss> = listings.flat_map(|listing| listing.source.losses.clone()).collect();
     let totals = CallTotals { seconds, losses: &losses, disk_lost: disk.lost };

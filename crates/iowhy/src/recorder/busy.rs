@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use iowhy_live::ThinRule;
+use iowhy_model::Order as _;
 use iowhy_model::{Distribution, Histogram, Op, Stage};
 
 use super::intake::Second;
@@ -45,7 +46,7 @@ impl Busy {
         let limit = if self.thinned.is_empty() { self.up_to } else { CALM * self.up_to };
         let mut busy = Vec::new();
         if all > limit {
-            rates.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+            rates.order_by(|(_, a), (_, b)| a.total_cmp(b));
             let mut reported = 0.0;
             for (kind, rate) in rates {
                 reported += rate;

@@ -27,6 +27,7 @@ use std::path::Path;
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf};
+use iowhy_model::Order as _;
 use iowhy_model::typed::{Bytes, OfProcess};
 use iowhy_model::{Fact, Level, Nanos, Sampling, Sink, Source, Time, typed};
 use rustix::time::{ClockId, clock_getres};
@@ -161,7 +162,7 @@ impl AttachedState {
         });
         let mut new: Vec<(&Dirtier, Pauses)> =
             new.filter(|(_, pauses)| pauses.total > Nanos(0)).collect();
-        new.sort_by_key(|(_, pauses)| std::cmp::Reverse(pauses.total));
+        new.order_by_key(|(_, pauses)| std::cmp::Reverse(pauses.total));
         if !new.is_empty() {
             let mut source = Source::new(NAME, "live", Level::E);
             source.sampling = Sampling::Traced;

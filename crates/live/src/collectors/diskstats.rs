@@ -23,6 +23,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iowhy_model::Order as _;
 use iowhy_model::{Level, Nanos, Note, Sampling, Sink, Source, Time};
 use iowhy_read::diskstats::{Change, Counters, between, parse_line, parse_stat};
 
@@ -189,7 +190,7 @@ fn of_folder(root: &Path) -> Result<Vec<Counters>, Error> {
         let text = foreign_files::text(&path.join("stat")).unwrap_or_default();
         found.extend(devices::name_of(&path).and_then(|name| parse_stat(&name, &text)));
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.order_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 

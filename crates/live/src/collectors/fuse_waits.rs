@@ -26,6 +26,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use iowhy_model::Order as _;
 use iowhy_model::typed::OfProcess;
 use iowhy_model::{Fact, Level, Sampling, Sink, Source, Time, typed};
 
@@ -94,7 +95,7 @@ impl FuseWaits {
                 found.requests.map(|_| found)
             })
             .collect();
-        self.connections.sort_by_key(|connection| connection.number);
+        self.connections.order_by_key(|connection| connection.number);
     }
 
     /// Looks at every task once.

@@ -30,6 +30,7 @@
 use aya::maps::{HashMap, MapData};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf};
+use iowhy_model::Order as _;
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sampling, Sink, Source, Stage, Time};
 
 use crate::bpf::{absent, broke, refused};
@@ -366,7 +367,7 @@ impl AttachedState {
                 })
             })
             .collect();
-        calls.sort_by_key(|call| std::cmp::Reverse(call.age));
+        calls.order_by_key(|call| std::cmp::Reverse(call.age));
         Ok(calls)
     }
 }

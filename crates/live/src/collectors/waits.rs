@@ -38,6 +38,7 @@ use std::path::Path;
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap, StackTraceMap};
 use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf};
+use iowhy_model::Order as _;
 use iowhy_model::{Level, Nanos, Op, Sampling, Sink, Source, Time};
 
 use crate::bpf::{absent, bare_loader, broke, refused};
@@ -397,7 +398,7 @@ impl AttachedState {
             }
         }
         let mut counts: Vec<WaitCount> = counts.into_values().collect();
-        counts.sort_by_key(|count| std::cmp::Reverse(count.total));
+        counts.order_by_key(|count| std::cmp::Reverse(count.total));
         Ok(counts)
     }
 
@@ -502,7 +503,7 @@ pub fn add_ends(ends: &mut Vec<WaitEnd>, others: &[WaitEnd]) {
             None => ends.push(other.clone()),
         }
     }
-    ends.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.by.cmp(&b.by)));
+    ends.order_by(|a, b| b.total.cmp(&a.total).then_with(|| a.by.cmp(&b.by)));
 }
 
 /// `struct waited`, of all CPUs, and unfinished waits.

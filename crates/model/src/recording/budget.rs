@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::Listing;
+use crate::order::Order as _;
 use crate::{ByDevice, DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram};
 
 /// Events that the end of a long listing needs to be a separate interval: as many as are
@@ -78,7 +79,7 @@ impl Listing {
         }
         let mut spared = Spared(vec![false; counts.len()]);
         let mut counts: Vec<_> = counts.into_iter().zip(&mut spared.0).collect();
-        counts.sort_by_key(|(count, _)| *count);
+        counts.order_by_key(|(count, _)| *count);
         let mut sum = 0;
         for (count, spared) in counts {
             sum += count;

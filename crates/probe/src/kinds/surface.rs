@@ -21,6 +21,7 @@
 
 use std::time::Duration;
 
+use iowhy_model::Order as _;
 use iowhy_model::Unit;
 
 use crate::error::Error;
@@ -142,7 +143,7 @@ fn outcome(mut found: Vec<Extent>, unreadable: &[String], extents: u64) -> Outco
     let mut answer = Vec::new();
     let mut means: Vec<f64> = found.iter().map(|extent| extent.mean_ns).collect();
     means.sort_by(f64::total_cmp);
-    found.sort_by_key(|extent| std::cmp::Reverse(extent.slowest_ns));
+    found.order_by_key(|extent| std::cmp::Reverse(extent.slowest_ns));
     if let (Some(middle), Some(worst)) = (means.get(means.len() / 2), found.first()) {
         answer.push(format!(
             "{} of {extents} extents, {reads} reads: the median of the extents' means is {}, the \

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::typed::{BytesPerSecond, OfProcess};
 use iowhy_model::{Sink, typed};
 
@@ -44,7 +45,7 @@ impl Processes {
             let mut moved: Vec<(&str, f64)> =
                 self.known.iter().map(|(who, moved)| (who.as_str(), moved[place])).collect();
             moved.retain(|(_, bytes)| *bytes > 0.0);
-            moved.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+            moved.order_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
             for (who, bytes) in moved.iter().take(NAMED) {
                 let value = BytesPerSecond::from_kib(tenth(bytes / reports / 1024.0));
                 sink.add_fact(None, key.clone(), OfProcess { value, who: who.to_string() });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{Distribution, Interval, Layer, Nanos, Op, Rates, Sink, Stage, Time};
 
 use crate::facts::note;
@@ -104,7 +105,7 @@ impl TimeSpans {
         for (place, (op, known)) in OPS.into_iter().zip(&mut self.latencies).enumerate() {
             let count = iowhy_model::numbers::total(self.targets.values().map(|of| of[place].ios));
             let percentiles = &mut known.percentiles;
-            percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+            percentiles.order_by(|a, b| a.0.total_cmp(&b.0));
             if count == 0 || percentiles.is_empty() {
                 continue;
             }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::typed::{Key, Share};
 use iowhy_model::{Fact, FactKey, FactValue, Nanos, Op, Sink, typed};
 
@@ -360,7 +361,7 @@ impl LogReader {
         self.places.clear();
         let mut tallies = std::mem::take(&mut self.tallies);
         for Tallies { facts, .. } in &mut tallies {
-            facts.sort_by_key(|(key, _)| keys.iter().position(|known| known == key));
+            facts.order_by_key(|(key, _)| keys.iter().position(|known| known == key));
         }
         tallies
     }

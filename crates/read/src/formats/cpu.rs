@@ -24,6 +24,7 @@
 //! ## Not in this output
 //! The disk, and the duration of waits.
 
+use iowhy_model::Order as _;
 use iowhy_model::typed::{Bytes, OfProcess, Share};
 
 use crate::counters::processor::{Processor, Shares, are_shares, shares};
@@ -273,7 +274,7 @@ fn state(report: &mut Report, sink: &mut dyn Sink) {
     report.column(SWAP).state(None, swap, |kib| Bytes::from_kib(kib.round() as u64), sink);
     report.state_kept(None, &TOTALS, sink);
     let mut busy: Vec<(&str, f64)> = report.kept_under(BUSY).collect();
-    busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    busy.order_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     for (who, share) in busy.into_iter().take(NAMED) {
         let (value, who) = (Share::from_percent(share), who.to_string());
         sink.add_fact(None, typed::PROCESS_CPU, OfProcess { value, who });

@@ -31,6 +31,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::DeviceId;
+use iowhy_model::Order as _;
 use iowhy_model::typed::Share;
 use serde_json::Value;
 
@@ -294,7 +295,7 @@ fn percentiles(value: &Value, unit: u64) -> Vec<(f64, u64)> {
             (percent > 0.0).then_some((percent, end.checked_mul(unit)?.saturating_sub(1)))
         })
         .collect();
-    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    pairs.order_by(|a, b| a.0.total_cmp(&b.0));
     pairs
 }
 

@@ -25,6 +25,7 @@
 
 use std::collections::BTreeSet;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     DeviceId, EVENT_FIELDS, Edges, Field, FieldKind, FieldValue, Flags, INTERVAL_FIELDS, Name,
     RATE_FIELDS, Sampling,
@@ -125,7 +126,7 @@ impl IowhyJsonl {
                 interval.rates.push((op, rates(known)?));
             }
         }
-        interval.rates.sort_by_key(|(op, _)| *op);
+        interval.rates.order_by_key(|(op, _)| *op);
         let mixed = object.get("mixed").filter(|known| known.is_object());
         interval.mixed = mixed.map(rates).transpose()?;
         sink.interval(interval);

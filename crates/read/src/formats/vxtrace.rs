@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::program::*;
+use iowhy_model::Order as _;
 
 pub(super) const FORMAT: Format = Format::by_line::<Vxtrace>(
     "Veritas Volume Manager I/O trace: one START and END line per I/O",
@@ -160,7 +161,7 @@ impl Vxtrace {
     /// Gives out the I/Os that have not ended, in order of their ID.
     fn drain(&mut self, sink: &mut dyn Sink) {
         let mut rest: Vec<(u64, Event)> = self.open.drain().collect();
-        rest.sort_by_key(|(id, _)| *id);
+        rest.order_by_key(|(id, _)| *id);
         self.unended += rest.len() as u64;
         rest.into_iter().for_each(|(_, event)| sink.event(event));
     }

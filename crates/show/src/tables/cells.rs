@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::io;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Histogram, Interval, Nanos, Op, Rates, Recording,
     Sampling, Stage,
@@ -208,7 +209,7 @@ impl Cells {
         let ranks = files::ranks(known);
         let rank = |id: DeviceId| ranks.get(id.index()).copied().unwrap_or(u32::MAX);
         let day = |key: &Key| files::day_of(key.time_s.saturating_mul(SECOND_NS));
-        run.sort_unstable_by_key(|(key, _)| {
+        run.order_by_key(|(key, _)| {
             let (op, stage) = (key.op.map(Op::name), key.stage.name());
             (day(key), rank(key.device), op, stage, key.time_s, key.bucket)
         });

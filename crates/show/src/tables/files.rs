@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use iowhy_model::Order as _;
 use iowhy_model::{Edges, Recording, Source};
 use jiff::tz::TimeZone;
 
@@ -154,7 +155,7 @@ impl<'a> Files<'a> {
 pub(super) fn ranks(known: &Recording) -> Vec<u32> {
     let devices = known.devices();
     let mut order: Vec<usize> = (0..devices.len()).collect();
-    order.sort_by(|a, b| devices[*a].name.cmp(&devices[*b].name));
+    order.order_by(|a, b| devices[*a].name.cmp(&devices[*b].name));
     let mut ranks = vec![0; order.len()];
     order.iter().enumerate().for_each(|(rank, place)| ranks[*place] = rank as u32);
     ranks

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Fact, FactValue, Finding, Recording, key};
 
 use super::files::{self, Files};
@@ -164,7 +165,7 @@ pub(super) fn write(rows: Vec<Statement>, files: &mut Files) -> io::Result<()> {
             None => placed.extend(whole.iter().map(|day| (*day, row))),
         }
     }
-    placed.sort_by(|(a_day, a), (b_day, b)| {
+    placed.order_by(|(a_day, a), (b_day, b)| {
         (a_day, &a.device, a.kind, &a.key, a.at_ns, &a.value)
             .cmp(&(b_day, &b.device, b.kind, &b.key, b.at_ns, &b.value))
     });

@@ -9,6 +9,7 @@ use super::{Panel, Screen, SlowIo, Waiter};
 use crate::paint::{Tone, clean};
 use crate::sources::shortened;
 use crate::words::{bytes, duration, share, short};
+use iowhy_model::Order as _;
 
 /// Draws both lists.
 pub(super) fn draw(frame: &mut Frame, area: Rect, screen: &Screen) {
@@ -41,7 +42,7 @@ fn waiters(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
             }
         }
     }
-    sums.sort_by(|a, b| b.waited_ns.total_cmp(&a.waited_ns).then_with(|| a.name.cmp(&b.name)));
+    sums.order_by(|a, b| b.waited_ns.total_cmp(&a.waited_ns).then_with(|| a.name.cmp(&b.name)));
     let room = usize::from(area.width).saturating_sub(30).max(8);
     let head = format!(" {:7} {:room$} {:>7} {:>8}", "waits", "name", "I/Os", "of time");
     let mut lines = vec![Line::from(screen.heading(Panel::Waiters, &head))];
@@ -77,7 +78,7 @@ fn slowest(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     some.retain(|one| {
         screen.passes(&one.device) || one.comm.as_deref().is_some_and(|comm| screen.passes(comm))
     });
-    some.sort_by_key(|one| (std::cmp::Reverse(one.latency_ns), one.at_ns));
+    some.order_by_key(|one| (std::cmp::Reverse(one.latency_ns), one.at_ns));
     let head = format!(" {:>8} {:10} {:7} {:>7} {}", "slowest", "device", "op", "size", "process");
     let mut lines = vec![Line::from(screen.heading(Panel::Slowest, &head))];
     for one in some.iter().take(usize::from(area.height).saturating_sub(1)) {

@@ -11,6 +11,7 @@ use super::{DeviceTick, Panel, Screen, Tick};
 use crate::device_label;
 use crate::paint::{Tone, clean};
 use crate::words::{NONE, duration, share, short};
+use iowhy_model::Order as _;
 
 /// By which column the devices are sorted: names from A on, numbers from the highest on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,7 +134,7 @@ pub fn ordered(screen: &Screen) -> Vec<DeviceRow> {
     let number = |row: &DeviceTick| screen.sort.number(row).unwrap_or(-1.0);
     // In the default order, accused devices come first.
     let accused = |row: &DeviceTick| screen.sort == Key::Waited && row.name == screen.accused;
-    rows.sort_by(|a, b| {
+    rows.order_by(|a, b| {
         let by_number = number(b).total_cmp(&number(a));
         let by_verdict = accused(b).cmp(&accused(a));
         by_verdict.then(by_number).then_with(|| a.name.cmp(&b.name))

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Histogram, Interval, Layer, Name, Nanos, Op, Recording,
     Stage, Time,
@@ -183,7 +184,7 @@ impl Tick {
             })
             .collect();
         tick.waiters
-            .sort_by(|a, b| b.waited_ns.total_cmp(&a.waited_ns).then_with(|| a.name.cmp(&b.name)));
+            .order_by(|a, b| b.waited_ns.total_cmp(&a.waited_ns).then_with(|| a.name.cmp(&b.name)));
         tick.waiters.truncate(3 * WAITERS);
         let seconds = length_ns as f64 / 1e9;
         tick.devices = sums.iter().map(|(id, sum)| sum.device(name(*id), seconds)).collect();
@@ -192,7 +193,7 @@ impl Tick {
                 tick.interval(&name(interval.device), interval);
             }
         }
-        tick.devices.sort_by(|a, b| a.name.cmp(&b.name));
+        tick.devices.order_by(|a, b| a.name.cmp(&b.name));
         tick.lost = recording.listings.iter().map(|listing| listing.source.lost()).sum();
         tick
     }
@@ -297,7 +298,7 @@ impl Sum {
 }
 
 fn keep_slowest(slowest: &mut Vec<(i64, &Event, Option<Clock>)>) {
-    slowest.sort_by_key(|(latency, event, _)| {
+    slowest.order_by_key(|(latency, event, _)| {
         (std::cmp::Reverse(*latency), event.completed.map(Time::ns))
     });
     slowest.truncate(SLOWEST);

@@ -17,6 +17,7 @@
 
 use std::io::{self, Write};
 
+use iowhy_model::Order as _;
 use iowhy_model::{Event, Layer, Listing, Op, Recording, Report, Stage, Time, numbers_of};
 
 use crate::paint::clean;
@@ -68,7 +69,7 @@ fn lines<'a>(listing: &'a Listing, style: &Style) -> Vec<(Time, Kind, &'a Event)
             lines.extend([(issued, Kind::Issue, event), (completed, kind, event)]);
         }
     }
-    lines.sort_by_key(|(at, kind, _)| (*at, *kind));
+    lines.order_by_key(|(at, kind, _)| (*at, *kind));
     lines
 }
 

@@ -16,6 +16,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Event, Op, Report, Time};
 
 use crate::paint::clean;
@@ -37,7 +38,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let of_listing = |listing: &'_ iowhy_model::Listing| -> Vec<Row> {
         let wanted = listing.events.iter().filter(|event| style.filter.event(event));
         let mut rows: Vec<Row> = wanted.filter_map(Row::of).collect();
-        rows.sort_by_key(|row| row.at);
+        rows.order_by_key(|row| row.at);
         rows
     };
     let listings: Vec<Vec<Row>> = recording.listings.iter().map(of_listing).collect();

@@ -22,6 +22,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     Distribution, Edges, Histogram, Layer, NameTable, Recording, Report, Source, Stage,
     distributions,
@@ -165,7 +166,7 @@ fn summaries(
     source: &Source,
     mut some: Vec<&Distribution>,
 ) -> io::Result<()> {
-    some.sort_by_key(|known| std::cmp::Reverse(known.histogram.max_ns));
+    some.order_by_key(|known| std::cmp::Reverse(known.histogram.max_ns));
     let right = Align::Right;
     let heads =
         [("Device", Align::Left), ("I/Os", right), ("min", right), ("mean", right), ("max", right)];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, EVENTS_KEPT, Event, Layer, Op, Recording, Sink, Source, Time, key};
 use iowhy_probe::{Captured, Replay};
 
@@ -132,7 +133,7 @@ impl Arrivals {
         }
         let Some(group) = self.groups.get_mut(&best) else { return Ok(None) };
         let mut ios = std::mem::take(&mut group.ios);
-        ios.sort_by_key(|io| io.started);
+        ios.order_by_key(|io| io.started);
         let threshold = self.recording.listings.get(best.0).is_some_and(|listing| {
             listing.facts.iter().any(|fact| fact.key == key::TRACE_THRESHOLD)
         });

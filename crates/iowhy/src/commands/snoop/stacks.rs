@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use iowhy_live::StackCount;
+use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Name, Nanos, Op, Recording, numbers};
 
 use crate::frames::{kernel_function, known_frames};
@@ -49,7 +50,7 @@ pub(super) fn grouped((counts, missed): (Vec<StackCount>, u64)) -> (Vec<StackGro
             group.longest = group.longest.max(count.longest);
         }
     }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.total));
+    groups.order_by_key(|group| std::cmp::Reverse(group.total));
     (groups, missed)
 }
 

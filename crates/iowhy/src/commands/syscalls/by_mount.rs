@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_live::{CallCount, MountPoint, UnfinishedCall};
+use iowhy_model::Order as _;
 use iowhy_model::{Edges, Histogram, Op, numbers};
 use serde_json::{Value, json};
 
@@ -47,7 +48,7 @@ fn rows<'a>(counts: &'a [CallCount], unfinished: &'a [UnfinishedCall]) -> Vec<Mo
         row(&mut rows, mount, op).unfinished.push(call);
     }
     let mut rows: Vec<MountRow> = rows.into_values().collect();
-    rows.sort_by(|a, b| b.waited().total_cmp(&a.waited()));
+    rows.order_by(|a, b| b.waited().total_cmp(&a.waited()));
     rows
 }
 

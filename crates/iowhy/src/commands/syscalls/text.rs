@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_live::{CallCount, UnfinishedCall};
+use iowhy_model::Order as _;
 use iowhy_model::{
     Distribution, Edges, Histogram, Layer, Level, Loss, Op, Recording, Report, Sampling, Sink,
     Source, Stage, numbers,
@@ -122,7 +123,7 @@ fn disk_part(counts: &[CallCount], disk: &Disk, out: &mut dyn Write) -> std::io:
         .iter()
         .filter_map(|(pid, wait)| Some((pid, wait, disk.processes.get(pid)?)))
         .collect();
-    both.sort_by_key(|(_, _, of)| std::cmp::Reverse(of.device_ns));
+    both.order_by_key(|(_, _, of)| std::cmp::Reverse(of.device_ns));
     if both.is_empty() {
         return writeln!(
             out,
@@ -165,7 +166,7 @@ fn histograms(
             }
         }
     }
-    calls.sort_by(|a, b| b.2.sum_ns.unwrap_or(0.0).total_cmp(&a.2.sum_ns.unwrap_or(0.0)));
+    calls.order_by(|a, b| b.2.sum_ns.unwrap_or(0.0).total_cmp(&a.2.sum_ns.unwrap_or(0.0)));
     let mut recording = Recording::new();
     let mut source = Source::new("syscalls", "live", Level::B);
     source.sampling = Sampling::Traced;

@@ -1,5 +1,6 @@
 //! The last minutes as ticks, and the last seconds as a recording to judge.
 
+use iowhy_model::Order as _;
 use iowhy_model::{Event, Filter, Interval, Listing, Nanos, Recording, Time, key};
 use iowhy_show::clock::Clock;
 use iowhy_show::top::Tick;
@@ -239,7 +240,7 @@ fn slowest(recording: &Recording, filter: &Filter) -> Recording {
     for listing in &mut slowest.listings {
         if let Some(cells) = listing.cells.take() {
             listing.events = cells.singles.slowest;
-            listing.events.sort_by_key(|event| event.completed);
+            listing.events.order_by_key(|event| event.completed);
         }
         listing.events.retain(|event| filter.event(event));
     }

@@ -1,5 +1,6 @@
 //! Finds the file of a short name such as `libc` or `mysqld`.
 
+use iowhy_model::Order as _;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ fn library(name: &str) -> Option<PathBuf> {
     folders.into_iter().find_map(|folder| {
         let entries = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
         let mut found: Vec<PathBuf> = entries.filter(|path| is_named(path, name)).collect();
-        found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+        found.order_by_key(|path| (path.as_os_str().len(), path.clone()));
         found.into_iter().find(|path| is_elf(path))
     })
 }

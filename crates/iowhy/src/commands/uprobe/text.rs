@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_live::EventCount;
+use iowhy_model::Order as _;
 use iowhy_model::{Distribution, Histogram, Layer, Recording, Report, Sink, Source, Stage};
 use iowhy_model::{Time, numbers};
 use iowhy_show::{Style, views};
@@ -30,7 +31,7 @@ pub(super) fn write(
         merged.entry(count.event).or_insert_with(empty).merge(&count.histogram);
     }
     let mut events: Vec<(Option<u32>, Histogram)> = merged.into_iter().collect();
-    events.sort_by(|(_, a), (_, b)| sum(b).total_cmp(&sum(a)));
+    events.order_by(|(_, a), (_, b)| sum(b).total_cmp(&sum(a)));
     let (shown, all) = (if style.verbose { usize::MAX } else { SHOWN }, events.len());
     let length = source.watched;
     let mut recording = Recording::new();
@@ -77,7 +78,7 @@ fn processes(counts: &[EventCount], shown: usize, out: &mut dyn Write) -> std::i
         return Ok(());
     }
     let mut rows: Vec<Process> = known.into_values().collect();
-    rows.sort_by(|a, b| b.sum.total_cmp(&a.sum));
+    rows.order_by(|a, b| b.sum.total_cmp(&a.sum));
     writeln!(out, "\n{:>10} {:>10} {:>10} {:>10}  process", "sum", "calls", "mean", "max")?;
     for Process { pid, comm, calls, sum, max_ns } in rows.iter().take(shown) {
         writeln!(

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use iowhy_live::{EndedBy, WaitCount, WaitEnd, add_ends};
+use iowhy_model::Order as _;
 use iowhy_model::{Loss, Nanos, Op, numbers, waits};
 use iowhy_show::Style;
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ fn grouped(counts: &[WaitCount]) -> Vec<WaitGroup> {
         }
     }
     let mut groups: Vec<WaitGroup> = groups.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.waits.total));
+    groups.order_by_key(|group| std::cmp::Reverse(group.waits.total));
     groups
 }
 

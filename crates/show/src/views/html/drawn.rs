@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use iowhy_model::Order as _;
 use iowhy_model::{Event, Listing, Name, Op, Report};
 use serde_json::{Value, json};
 
@@ -146,7 +147,7 @@ pub(super) fn slowest<'a>(
         all.select_nth_unstable_by_key(most, |(latency, ..)| std::cmp::Reverse(*latency));
         all.truncate(most);
     }
-    all.sort_by_key(|(latency, input, event)| {
+    all.order_by_key(|(latency, input, event)| {
         (std::cmp::Reverse(*latency), *input, event.completed.map(|at| at.ns()))
     });
     all.into_iter().map(|(_, input, event)| (input, event)).collect()

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     Blame, Edges, Finding, Forecast, Histogram, Name, NameTable, Op, OwnerNames, Quantile, Report,
     Requester, Severity, SingleIos, Time, Waiters, distributions,
@@ -276,7 +277,7 @@ pub(super) fn pictures(pictured: &Pictured, out: &mut dyn Write) -> io::Result<(
     }
     // The accused devices come first, in the order of the findings.
     let rank = |device| report.findings.iter().position(|one| one.subject.device == Some(device));
-    drawn.sort_by_key(|one| rank(one.device).unwrap_or(usize::MAX));
+    drawn.order_by_key(|one| rank(one.device).unwrap_or(usize::MAX));
     let all = drawn::variants(report, style);
     writeln!(out, "<h2 id=\"maps\">Latency over time</h2>")?;
     if let Some(words) = left_out {
@@ -437,7 +438,7 @@ pub(super) fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
             .into_iter()
             .map(|(name, (ios, waited))| (report.recording.text(name), ios, waited))
             .collect();
-        rows.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(b.0)));
+        rows.order_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(b.0)));
         let (first, rest) = rows.split_at(rows.len().min(FIRST));
         let head = format!(
             "<div class=\"scroll\"><table class=\"who\"><tr><th>{title}<th class=\"n\">I/Os\

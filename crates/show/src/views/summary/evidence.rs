@@ -2,6 +2,7 @@
 
 use std::io;
 
+use iowhy_model::Order as _;
 use iowhy_model::{Evidence, Finding};
 
 use crate::paint::{Align, Canvas, Cell, Columns, Line, TextStyle, Tone};
@@ -52,7 +53,7 @@ pub(super) fn write(
 /// many as fit, in their own order.
 fn chosen(evidence: &[Evidence], most: usize) -> Vec<&Evidence> {
     let mut order: Vec<usize> = (0..evidence.len()).collect();
-    order.sort_by_key(|place| match evidence.get(*place) {
+    order.order_by_key(|place| match evidence.get(*place) {
         _ if *place < 3 => 0,
         Some(one) if one.bound.is_some() => 1,
         _ => 2,

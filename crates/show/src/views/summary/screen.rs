@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 
+use iowhy_model::Order as _;
 use iowhy_model::{
     Evidence, Finding, Forecast, Level, NameTable, Observation, OwnerNames, Recording, Report,
     Requester, Severity, Unit, Verdict, key,
@@ -286,7 +287,7 @@ fn decides(canvas: &Canvas, finding: &Finding, others: &[&Finding]) -> Block {
         }
     }
     // The plain fact comes before the statistic.
-    some.sort_by_key(|one| !plain(one));
+    some.order_by_key(|one| !plain(one));
     let name = if finding.is_probability() { "because" } else { "seen" };
     let mut lines = Vec::new();
     // The subject of the sentence is evidence as well.

@@ -4,6 +4,7 @@ use super::rows::{COLUMNS, Row};
 use crate::paint::{Line, TextStyle, Tone};
 use crate::sources::shortened;
 use crate::words::NONE;
+use iowhy_model::Order as _;
 
 /// The columns that are drawn even if a row has no value for them.
 const ALWAYS: [&str; 4] = ["r/s", "w/s", "r_await", "w_await"];
@@ -37,7 +38,7 @@ impl Layout {
             .filter(|place| ALWAYS.contains(&COLUMNS[*place].0) || known(*place))
             .collect();
         let unknown = COLUMNS.len() - order.len();
-        order.sort_by_key(|place| COLUMNS[*place].1);
+        order.order_by_key(|place| COLUMNS[*place].1);
         let mut left = width.saturating_sub(name);
         let mut columns: Vec<(usize, usize)> = Vec::new();
         for place in order {
