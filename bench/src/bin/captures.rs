@@ -1,5 +1,6 @@
-//! Writes a capture of any size to stdout, for measurements: `captures biosnoop BYTES`, `captures
-//! pylatencymap BYTES`. The same words give the same bytes on any machine.
+//! Writes a capture of any size to stdout, for measurements: `captures KIND BYTES` with `biosnoop`,
+//! `pylatencymap`, `syslog` (prose in which nothing is about disks) or `program` (the log of a
+//! program). The same words give the same bytes on any machine.
 
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
@@ -13,6 +14,8 @@ fn main() -> ExitCode {
     let made = match words[..] {
         ["biosnoop", bytes] => number(bytes).map(biosnoop),
         ["pylatencymap", bytes] => number(bytes).map(pylatencymap),
+        ["syslog", bytes] => number(bytes).map(|bytes| lines(bytes, syslog_line)),
+        ["program", bytes] => number(bytes).map(|bytes| lines(bytes, program_line)),
         _ => None,
     };
     match made {
@@ -24,7 +27,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         None => {
-            eprintln!("usage: captures biosnoop|pylatencymap BYTES");
+            eprintln!("usage: captures biosnoop|pylatencymap|syslog|program BYTES");
             ExitCode::from(2)
         }
     }
@@ -83,6 +86,56 @@ fn pylatencymap(bytes: u64) -> Result<()> {
         written += record.len() as u64;
     }
     out.flush()
+}
+
+/// Lines of a log, a second apart.
+fn lines(bytes: u64, line: fn(&mut Dice, u64) -> String) -> Result<()> {
+    let (mut dice, mut written) = (Dice::default(), 0);
+    let mut out = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+    for second in 0.. {
+        if written >= bytes {
+            break;
+        }
+        let line = line(&mut dice, second);
+        writeln!(out, "{line}")?;
+        written += line.len() as u64 + 1;
+    }
+    out.flush()
+}
+
+fn clock(second: u64) -> (u64, u64, u64, u64) {
+    (1 + second / 86_400 % 28, second / 3600 % 24, second / 60 % 60, second % 60)
+}
+
+/// What an idle server's system log is full of.
+fn syslog_line(dice: &mut Dice, second: u64) -> String {
+    let (day, hour, minute, of_minute) = clock(second);
+    let [a, b, c] = [0; 3].map(|_| dice.below(250));
+    let said = match dice.below(6) {
+        0 => format!("CRON[{a}]: (root) CMD (run-parts /etc/cron.hourly {b} {c})"),
+        1 => format!("sshd[{a}]: Accepted publickey for deploy from 10.0.{b}.{c} port 25 ssh2"),
+        2 => format!("systemd[1]: Started Session {a} of user root."),
+        3 => format!("dhclient[{a}]: DHCPREQUEST of 10.0.{b}.{c} on eth0 to 10.0.0.1 port 67"),
+        4 => format!(
+            "kernel: [{second}.{a:06}] audit: type=1400 apparmor=\"STATUS\" \
+             operation=\"profile_load\" pid={b} comm=\"x{c}\""
+        ),
+        _ => format!("postfix/smtpd[{a}]: connect from unknown[10.0.{b}.{c}]"),
+    };
+    format!("Nov {day:>2} {hour:02}:{minute:02}:{of_minute:02} host1 {said}")
+}
+
+/// What a program with a web interface logs.
+fn program_line(dice: &mut Dice, second: u64) -> String {
+    let (day, hour, minute, of_minute) = clock(second);
+    let [a, b, c] = [0; 3].map(|_| dice.below(1000));
+    let said = match dice.below(4) {
+        0 => format!("INFO  [exec-{}] web.Dispatcher : GET /orders/{b} 200 in {c} ms", a % 8),
+        1 => format!("DEBUG [exec-{}] sql.Statement : select 1 from orders where id = {b}", a % 8),
+        2 => format!("WARN  [pool-{}] cache.Region : {b} entries evicted, {c} left", a % 8),
+        _ => format!("ERROR [exec-{}] web.Client : connection to 10.0.0.{b} refused", a % 8),
+    };
+    format!("2026-11-{day:02} {hour:02}:{minute:02}:{of_minute:02},{a:03} {said}")
 }
 
 /// Marsaglia's xorshift64 with a fixed seed.

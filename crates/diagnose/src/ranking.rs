@@ -340,13 +340,14 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     }
 }
 
-/// The first finding that stands gets the confidence of first answers to captures that nobody had
-/// seen, unless the input has single I/Os: few of those captures have. The order stays, and what
-/// stands.
+/// The first finding gets the confidence of first answers to captures that nobody had seen, unless
+/// the input has single I/Os: few of those captures have. The order stays, and what stands.
 fn calibrate_in_field(analysis: &Analysis, findings: &mut [Finding]) {
     let is_known = analysis.options.calibration == Calibration::Field && analysis.traces.is_empty();
-    let first = findings.first_mut().filter(|first| is_known && first.stands());
-    let Some(first) = first else { return };
+    let Some(first) = findings.first_mut().filter(|_| is_known) else { return };
+    if !first.stands() {
+        return confirm_suspicion(analysis, first);
+    }
     let (all, right) = in_field::known(first.verdict);
     let share = in_field::confidence(first.confidence(), (all, right));
     let why = format!("calibration: of {all} first answers of its family {right} were right");
@@ -363,6 +364,20 @@ fn calibrate_in_field(analysis: &Analysis, findings: &mut [Finding]) {
         first.calibrate(why, not_lifted(first, share));
     }
     first.raise("a headline keeps the confidence it needs", STANDS);
+}
+
+/// What the kernel or the disk reported of a device gets the confidence of such suspicions, within
+/// its doubts.
+fn confirm_suspicion(analysis: &Analysis, first: &mut Finding) {
+    let is_reported = analysis.level(&first.subject.listings) == Level::E;
+    let is_counted = first.verdict.family() == Family::Device
+        && first.confidence() >= in_field::SUSPECTED
+        && first.belief().doubted_to() >= STANDS;
+    if is_reported && is_counted {
+        let (all, right) = in_field::SUSPICIONS;
+        let why = format!("calibration: of {all} first suspicions from reports {right} were right");
+        first.calibrate(why, in_field::confidence(first.confidence(), (all, right)));
+    }
 }
 
 /// No finding exceeds the limit of its input, whatever its value in the lab. The order stays,

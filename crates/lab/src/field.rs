@@ -108,6 +108,25 @@ fn headlines() -> Result<Vec<Answer>, String> {
     Ok(answers.iter().filter_map(headline).collect())
 }
 
+/// First answers below the bar that suspect a device by what the kernel or the disk reported, with
+/// no doubt that keeps them there, and how many named the right side: what nobody can answer from
+/// its capture is none of these.
+fn suspicions() -> Result<(u32, u32), String> {
+    let answers = answers()?;
+    let is_right = |answer: &Value| -> Option<bool> {
+        let shown = answer["confidence"].as_f64()?;
+        let family = Verdict::named(answer["verdict"].as_str()?)?.family();
+        let reported = level_of(answer)?.starts_with(Level::E.letter());
+        let counts = (in_field::SUSPECTED..STANDS).contains(&shown)
+            && family == Family::Device
+            && reported
+            && limit(answer) >= STANDS;
+        counts.then(|| matches!(answer["grade"].as_str(), Some("right" | "weak")))
+    };
+    let seen: Vec<bool> = answers.iter().filter_map(is_right).collect();
+    Ok((seen.len() as u32, seen.iter().filter(|right| **right).count() as u32))
+}
+
 /// The confidence before first answers changed it.
 fn stated(answer: &Value) -> Option<f64> {
     let ledger = answer["ledger"].as_array()?;
@@ -131,7 +150,8 @@ fn level_of(answer: &Value) -> Option<String> {
     reasons.filter_map(|why| why.strip_prefix("level ")).next().map(str::to_string)
 }
 
-/// The rows of [`in_field::FIRST_ANSWERS`] and of [`in_field::BY_LEVEL`].
+/// The rows of [`in_field::FIRST_ANSWERS`] and of [`in_field::BY_LEVEL`], and
+/// [`in_field::SUSPICIONS`].
 ///
 /// # Errors
 /// If the answers cannot be read.
@@ -143,7 +163,8 @@ pub fn table() -> Result<String, String> {
     let levels = counts.levels.iter().map(|(level, (all, right, expected))| {
         format!("    (Level::{level:?}, {all}, {right}, {expected:.1}),\n")
     });
-    Ok(families.chain(levels).collect())
+    let (all, right) = suspicions()?;
+    Ok(families.chain(levels).chain([format!("    ({all}, {right})\n")]).collect())
 }
 
 /// Confidence and share of right answers, as stated and as the other collections, and the earlier
@@ -229,5 +250,6 @@ mod tests {
             assert_eq!((*level, *all, *right), (known.0, known.1, known.2));
             assert!((expected - known.3).abs() <= 0.05, "{level:?}: {expected} is not {}", known.3);
         }
+        assert_eq!(suspicions().unwrap(), in_field::SUSPICIONS);
     }
 }

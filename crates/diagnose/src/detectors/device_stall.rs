@@ -147,7 +147,7 @@ fn given_up<'s>(case: &Case<'s>) -> Vec<&'s LogLine<'s>> {
         })
     };
     let counts = |line: &&LogLine| match line.kind {
-        MessageKind::Timeout => true,
+        MessageKind::Timeout | MessageKind::Retried => true,
         MessageKind::Command => !answered(line),
         MessageKind::Controller => is_guest || is_fatal(line),
         _ => false,
@@ -233,6 +233,10 @@ fn of_log(case: &Case) -> Option<Finding> {
     builder.believe(&mut finding, PRIOR);
     let why = "a guest sees the storage of its host, not a drive";
     finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
+    let why = "each was tried again and none is reported as failed: load, a path or a driver can \
+               be the reason";
+    let retried = given_up.iter().all(|line| line.kind == MessageKind::Retried);
+    finding.doubt_if(retried, why, SHAPE_ALONE);
     let why = "the host controller of a card can abort commands just like the card";
     finding.doubt_if(bus == Bus::Card, why, ONE_OF_TWO_OF_FEW);
     let why = "only discards timed out, which can take long on healthy drives";

@@ -447,9 +447,10 @@ fn speaks_for(kind: MessageKind) -> Option<Verdict> {
         MessageKind::Link | MessageKind::Phy | MessageKind::Controller | MessageKind::Path => {
             Some(Verdict::DevicePath)
         }
-        MessageKind::Timeout | MessageKind::Command | MessageKind::Offline => {
-            Some(Verdict::DeviceStall)
-        }
+        MessageKind::Timeout
+        | MessageKind::Retried
+        | MessageKind::Command
+        | MessageKind::Offline => Some(Verdict::DeviceStall),
         MessageKind::Remote => Some(Verdict::LayerRemote),
         _ => None,
     }
@@ -543,6 +544,10 @@ fn meaning(kind: MessageKind) -> &'static str {
         MessageKind::Reserved => {
             "another host holds a reservation on the disk (a cluster, a backup, a path policy such \
              as `reserve_policy`); no disk is faulty"
+        }
+        MessageKind::Retried => {
+            "a request was tried again, which one event does not explain: the disk, its path, its \
+             driver or load"
         }
         MessageKind::Remote => "a wait for a server or peer: the cause is there, or in the network",
         MessageKind::NoSpace => {

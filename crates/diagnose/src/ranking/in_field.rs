@@ -4,7 +4,8 @@
 //! The lab knows its own worlds. In other people's listings and logs a confidence of 0.65 was right
 //! as often as one of 0.95, so what is stated counts as few answers beside those
 //! (docs/decisions/0131). Histograms were right less often than their families, averages more
-//! often: the level of the input shifts the odds (docs/decisions/0132).
+//! often: the level of the input shifts the odds (docs/decisions/0132). What a report of the kernel
+//! or the disk made suspected of a device was right nearly as often (docs/decisions/0134).
 
 use iowhy_model::{Family, Level, Verdict};
 
@@ -27,6 +28,12 @@ pub const BY_LEVEL: [(Level, u32, u32, f64); 4] = [
     (Level::C, 7, 5, 6.0),
     (Level::E, 265, 234, 230.1),
 ];
+/// Of the same collections: first answers from [`SUSPECTED`] to the bar that suspect a device by
+/// what the kernel or the disk reported, without a doubt that keeps them there, and how many of
+/// these named the right side. One that nobody can answer from the capture counts as wrong.
+pub const SUSPICIONS: (u32, u32) = (24, 19);
+/// Below this a suspicion is none that first answers tell something about.
+pub const SUSPECTED: f64 = 0.5;
 /// Answers that the stated confidence counts for, and that the mean share counts for beside those
 /// of a level (of 2, 4, 8 and 16 with 10, 20, 40 and 80 the pair with the smallest log loss in
 /// folds by collection, before the limits of inputs; docs/decisions/0132 has what they change).

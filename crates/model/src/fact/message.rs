@@ -67,6 +67,8 @@ pub enum MessageKind {
     /// Another host has reserved the disk (SCSI status Reservation Conflict): it answered, and
     /// nothing is faulty.
     Reserved,
+    /// A request was tried again, and is not reported as failed.
+    Retried,
     /// An error that only a software target returns: a write that failed with a read error.
     Target,
     /// No answer from the drive.
@@ -75,7 +77,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 20] = [
+    pub const ALL: [MessageKind; 21] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -94,6 +96,7 @@ impl MessageKind {
         MessageKind::Refused,
         MessageKind::Remote,
         MessageKind::Reserved,
+        MessageKind::Retried,
         MessageKind::Target,
         MessageKind::Timeout,
     ];
@@ -119,6 +122,7 @@ impl MessageKind {
             MessageKind::Refused => "refused",
             MessageKind::Remote => "remote",
             MessageKind::Reserved => "reserved",
+            MessageKind::Retried => "retried",
             MessageKind::Target => "target",
             MessageKind::Timeout => "timeout",
         }

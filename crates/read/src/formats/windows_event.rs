@@ -5,8 +5,8 @@
 //! `iaStor`, `Ntfs`, anywhere in a line: from the Event Viewer, `Get-WinEvent`, `wevtutil`, mails
 //! of monitoring. A message becomes a fact `kernel.log.KIND` of the disk or port that it names,
 //! like those of Linux (format `kernel-log`): `timeout` (event 129, a reset because a request did
-//! not complete; 153, it was retried; 9), `medium` (7, a bad block), `controller` (11), `io-error`
-//! (51, and 140 of Ntfs), `offline` (157, removed). In other languages than English the event
+//! not complete; 9), `retried` (153), `medium` (7, a bad block), `controller` (11), `io-error` (51,
+//! and 140 of Ntfs), `offline` (157, removed). In other languages than English the event
 //! number is used, if it precedes the text (`Ereignis-ID: 153`).
 //!
 //! ## How to capture
@@ -19,8 +19,8 @@
 //! ## Caveats
 //! Event 129 is written when a request has been in flight for the time limit of the driver (usually
 //! 60 s, `TimeoutValue`), and its port is reset: suspect the disk, the path, or in a guest the
-//! storage of the host. 153 is the same for one request. `Disk 1` is Windows' number of a disk,
-//! `Harddisk1\DR1` the same, `RaidPort0` a port with all its disks.
+//! storage of the host. 153: one request was tried again, and may have succeeded. `Disk 1` is
+//! Windows' number of a disk, `Harddisk1\DR1` the same, `RaidPort0` a port with all its disks.
 //!
 //! ## Not in this output
 //! Any duration; the disk at a port. Missing events: pasted logs are usually a selection.
@@ -47,7 +47,7 @@ pub(super) const FORMAT: Format = Format::program::<WindowsEvent>(
 /// Words that make a text a log event of a kind.
 const KINDS: &Kinds = &[
     (MessageKind::Timeout, &["Reset to device, \\Device\\", ", was issued"]),
-    (MessageKind::Timeout, &["The IO operation at logical block address ", " was retried"]),
+    (MessageKind::Retried, &["The IO operation at logical block address ", " was retried"]),
     (MessageKind::Timeout, &["\\Device\\", " did not respond within the timeout period"]),
     (MessageKind::Medium, &["The device, \\Device\\", " has a bad block"]),
     (MessageKind::Controller, &["The driver detected a controller error on \\Device\\"]),
@@ -73,7 +73,7 @@ const BY_NUMBER: [(u32, MessageKind); 7] = [
     (11, MessageKind::Controller),
     (51, MessageKind::IoError),
     (129, MessageKind::Timeout),
-    (153, MessageKind::Timeout),
+    (153, MessageKind::Retried),
     (157, MessageKind::Offline),
 ];
 
