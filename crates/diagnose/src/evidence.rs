@@ -25,6 +25,7 @@ pub(crate) mod database_waits;
 pub(crate) mod drive_counters;
 pub(crate) mod failed_kernel;
 pub(crate) mod fast_programs;
+pub(crate) mod flushes;
 pub(crate) mod forecast;
 pub(crate) mod freezes;
 pub(crate) mod fullness;

@@ -34,13 +34,15 @@
 //! Watch the device while it happens: a long queue is load, a short one a disk or path that is
 //! slow.
 
-use iowhy_model::{Finding, Layer, Level, Op, Stage, Verdict, key};
+use iowhy_model::{Finding, Layer, Level, Op, Order as _, Stage, Verdict, key};
 
+use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::class_of_runs;
+use crate::evidence::flushes;
 use crate::evidence::overdue::OVERDUE_S;
 use crate::phrase;
 
@@ -78,6 +80,8 @@ const SEVERAL: f64 = 10.0;
 /// class (a choice: ten seeks of a healthy disk; what takes longer is felt as a pause).
 const TIMED: u64 = 20;
 const LONG_MEAN_MS: f64 = 100.0;
+/// Kinds of requests that are shown.
+const SHOWN: usize = 3;
 /// What such a mean is worth (a choice): more than one long flush, as it is no accident.
 const MEASURED_OFTEN: f64 = 0.80;
 const IN_THE_LOG: &str =
@@ -148,15 +152,9 @@ fn long_flush(analysis: &Analysis, host: Host) -> Option<Finding> {
 
 /// The longest of the flushes that a program timed.
 fn long_sync(analysis: &Analysis, host: Host) -> Option<Finding> {
-    let timed = analysis.histograms.iter().filter(|sample| {
-        let known = &sample.known;
-        analysis.host(sample.listing) == host
-            && matches!(known.layer, Layer::Application | Layer::Syscall)
-            && known.op == Some(Op::Flush)
-            && !analysis.lists_only_slow(sample.listing)
-    });
-    let longest = timed.filter_map(|sample| Some((sample, sample.known.histogram.max_ns?)));
-    let (sample, ns) = longest.max_by_key(|(_, ns)| *ns)?;
+    let among_others = flushes::of_programs(analysis, host)
+        .filter(|(sample, _)| !analysis.lists_only_slow(sample.listing));
+    let (sample, ns) = among_others.max_by_key(|(_, ns)| *ns)?;
     let (known, seconds) = (&sample.known, ns as f64 / 1e9);
     (seconds >= LONG_SYNC_S).then_some(())?;
     let name = &analysis.recording.device_of(known.device).name;
@@ -222,7 +220,7 @@ fn slow_reads(analysis: &Analysis, host: Host) -> Option<Finding> {
     Some(said(finding, &format!("reads, one at a time, take {took}: longer than any healthy disk")))
 }
 
-/// The kind of requests that a program waits for longest, on average.
+/// The kind of requests that a program waits for most of the time, if each takes long.
 fn slow_on_average(analysis: &Analysis, host: Host) -> Option<Finding> {
     let timed = analysis.histograms.iter().filter(|sample| {
         let known = &sample.known;
@@ -236,16 +234,24 @@ fn slow_on_average(analysis: &Analysis, host: Host) -> Option<Finding> {
         let own = analysis.at_once(sample.listing, sample.known.device).unwrap_or(1.0).max(1.0);
         Some((sample, sample.known.histogram.mean_ns()?.0 / 1e6 / own))
     });
-    let (sample, ms) =
-        each.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ms)| *ms >= LONG_MEAN_MS)?;
-    let (known, n) = (&sample.known, sample.known.histogram.count());
-    let name = &analysis.recording.device_of(known.device).name;
-    let op = known.op.map_or("request", Op::name);
-    let mut finding = new_finding(DETECTOR.verdict, Some(known.device), vec![sample.listing]);
-    let computed = analysis.computed(sample.listing, n);
-    let what = format!("mean time of a {op}, timed in the program ({name})");
-    finding.evidence = vec![computed.ms(&what, ms).above(LONG_MEAN_MS)];
-    let what = format!("a {op} of a program ({name}) takes {} on average", phrase::ms(ms));
+    // Of those that took so long the one that cost most: a few of a background thread say less.
+    let cost = |(sample, ms): &(&HistogramSample, f64)| ms * sample.known.histogram.count() as f64;
+    let mut long: Vec<_> = each.filter(|(_, ms)| *ms >= LONG_MEAN_MS).collect();
+    long.order_by(|a, b| cost(b).total_cmp(&cost(a)));
+    let (sample, ms) = long.first()?;
+    let op = |sample: &HistogramSample| sample.known.op.map_or("request", Op::name);
+    let name = |sample: &HistogramSample| &analysis.recording.device_of(sample.known.device).name;
+    let device = Some(sample.known.device);
+    let mut finding = new_finding(DETECTOR.verdict, device, vec![sample.listing]);
+    let shown = long.iter().take(SHOWN).map(|(sample, ms)| {
+        let computed = analysis.computed(sample.listing, sample.known.histogram.count());
+        let (op, name) = (op(sample), name(sample));
+        let what = format!("mean time of a {op}, timed in the program ({name})");
+        computed.ms(&what, *ms).above(LONG_MEAN_MS)
+    });
+    finding.evidence = shown.collect();
+    let (op, name, took) = (op(sample), name(sample), phrase::ms(*ms));
+    let what = format!("a {op} of a program ({name}) takes {took} on average");
     Some(worth(MEASURED_OFTEN, finding, &what))
 }
 

@@ -24,7 +24,9 @@
 //! each in at most 2.5 healthy service times: writes that came one by one would not meet so many
 //! others. Readers wait for their data: where reads queue in front of an idle device, its busy time
 //! may be wrong. `vmstat` shows bursts of write-back where tasks wait while 10 MB/s and more are
-//! moved, in five intervals, and hardly anything is done in a tenth of all.
+//! moved, in five intervals, and hardly anything is done in a tenth of all. A database's log counts
+//! checkpoints that came because its log of changes was full, as at least half of four, or remarks
+//! that they come too often.
 //!
 //! ## Wrong if
 //! The spacing itself is slow: then a slow disk is the cause.
@@ -39,6 +41,7 @@ use crate::analysis::device_trace::{DeviceTrace, WAITS};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::checkpoints;
 use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::unqueued;
 use crate::evidence::host_load;
@@ -94,7 +97,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| finding(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(averaged).chain(host_load::findings(analysis, DETECTOR.verdict, true)).collect()
+    let of_databases = checkpoints::in_bursts(analysis, DETECTOR.verdict);
+    let of_hosts = host_load::findings(analysis, DETECTOR.verdict, true);
+    traced.chain(averaged).chain(of_hosts).chain(of_databases).collect()
 }
 
 /// From averages: a long queue before a device that rests.

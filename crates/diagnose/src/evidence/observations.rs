@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use iowhy_model::Order as _;
 use iowhy_model::{
-    DeviceId, Distribution, Evidence, Fact, Finding, Interval, Layer, Medium, MessageKind,
-    Observation, Op, Quantity, STANDS, Unit, Verdict, key,
+    DeviceId, Evidence, Fact, Finding, Interval, Layer, Medium, MessageKind, Observation, Quantity,
+    STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
@@ -17,8 +17,10 @@ use crate::detector::RankedFindings;
 use crate::evidence::blocked_tasks;
 use crate::evidence::builder::of_disk;
 use crate::evidence::ceilings;
+use crate::evidence::checkpoints;
 use crate::evidence::class_of_runs;
 use crate::evidence::drive_counters;
+use crate::evidence::flushes;
 use crate::evidence::host_load;
 use crate::evidence::mounts;
 use crate::evidence::notable_numbers::{self, NOTABLE_PER_S, NotableNumber, OF_DRIVE};
@@ -90,7 +92,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String
         .chain(class_of_runs::of_waiting_cpus(analysis, host))
         .chain(at_most(analysis, host))
         .chain(longest_flush(analysis, host))
-        .chain(forced_checkpoints(analysis, host, any))
+        .chain(forced_checkpoints(analysis, host))
         .chain(ceilings::seen(analysis, host, any))
         .chain(host_load::stuck(analysis, host))
         .chain(synchronous_mount(analysis, host))
@@ -282,17 +284,10 @@ const LONG_FLUSH_NS: u64 = 100_000_000;
 
 /// The longest flush that a program saw among those it summed up.
 fn longest_flush(analysis: &Analysis, host: Host) -> Option<Observation> {
-    let of_host = analysis.listings_of(host);
-    let flushes = of_host.flat_map(|(place, listing)| {
-        let above = |one: &&Distribution| matches!(one.layer, Layer::Application | Layer::Syscall);
-        let flushes = listing.histograms().filter(above);
-        let flushes = flushes.filter(|one| one.op == Some(Op::Flush));
-        flushes.filter_map(move |one| Some((one.histogram.max_ns?, one.device, place)))
-    });
-    let (ns, device, place) = flushes.max_by_key(|(ns, ..)| *ns)?;
-    let name = &analysis.recording.device_of(device).name;
+    let (sample, ns) = flushes::of_programs(analysis, host).max_by_key(|(_, ns)| *ns)?;
+    let name = &analysis.recording.device_of(sample.known.device).name;
     let what = format!("longest flush, timed in the program ({name})");
-    let evidence = analysis.printed(place, 1).seconds(&what, ns as f64 / 1e9);
+    let evidence = analysis.printed(sample.listing, 1).seconds(&what, ns as f64 / 1e9);
     let would_mean = "no healthy device takes this long for a single flush: it is slow, or much \
                       other I/O is queued";
     (ns > LONG_FLUSH_NS).then(|| Observation::of(evidence, would_mean))
@@ -328,11 +323,6 @@ fn synchronous_mount(analysis: &Analysis, host: Host) -> Option<Observation> {
     Some(Observation::of(evidence, would_mean))
 }
 
-/// Share of a database's checkpoints that the volume of changes forces, from which on its own
-/// limit, and no disk, sets their rate (a choice), of at least this many.
-const MOSTLY_FORCED: f64 = 0.5;
-const CHECKPOINTS: f64 = 4.0;
-
 /// Volumes of a controller that keeps no write in its cache: for spinning disks each small write is
 /// a seek that a protected cache would hide.
 fn writes_through(analysis: &Analysis, host: Host) -> Option<Observation> {
@@ -360,20 +350,10 @@ fn writes_through(analysis: &Analysis, host: Host) -> Option<Observation> {
 }
 
 /// Checkpoints that came because the log of changes was full, and not because it was time.
-fn forced_checkpoints(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
-    let about = analysis.facts.about(Some(host), any);
-    let (forced, reading) = about.machine_number(key::CHECKPOINT_FORCED)?;
-    let (all, _) = about.machine_number(key::CHECKPOINT_STARTS)?;
-    let apart = about.machine_number(key::CHECKPOINT_INTERVAL);
-    // The database's own log event that they come too often needs no count.
-    if apart.is_none() && (all < CHECKPOINTS || forced < MOSTLY_FORCED * all) {
-        return None;
-    }
-    let what = format!("checkpoints of a database triggered by the volume of changes, of {all}");
-    let evidence = analysis.stated(&reading).count(&what, forced);
-    let apart = apart.map_or(String::new(), |(seconds, _)| {
-        format!(", at intervals down to {}", phrase::ms(seconds * 1e3))
-    });
+fn forced_checkpoints(analysis: &Analysis, host: Host) -> Option<Observation> {
+    let known = checkpoints::forced(analysis, host)?;
+    let evidence = known.evidence(analysis);
+    let apart = known.apart();
     let would_mean = format!(
         "they occur as fast as changes fill its log{apart}: a larger log (PostgreSQL: \
          `max_wal_size`) spreads these writes; this does not mean that a disk is slow"

@@ -69,19 +69,7 @@ static LABELS: Labels = Labels {
                 typed::ARRAY_STATE,
                 if is_read_only { "read-only" } else { state },
             );
-            for (member, marks) in members(found) {
-                report.quote(member);
-                for (mark, state) in [
-                    ("(F)", "faulty"),
-                    ("(S)", "spare"),
-                    ("(W)", "write-mostly"),
-                    ("(R)", "replacement"),
-                ] {
-                    if marks.contains(mark) {
-                        sink.add_fact_here(member, typed::MEMBER_STATE, state);
-                    }
-                }
-            }
+            add_members(found, report, sink);
             Some(())
         })
         .when(|found| {
@@ -123,19 +111,32 @@ static LABELS: Labels = Labels {
         perhaps("^{label:text} :", detailed).like(&["Rebuild Status : 15% complete"]),
         // Lines of /proc/mdstat below an array: `[3/2] [U_U]`.
         perhaps(" blocks", |found, report, sink| {
-            let array = report.kept_text(ARRAY)?;
+            report.kept_text(ARRAY)?;
             let (_, rest) = found.line().split_once(" blocks")?;
-            let counts = rest.match_indices('[').find_map(|(at, _)| {
-                let (inside, _) = rest.get(at + 1..)?.split_once(']')?;
-                let (all, working) = inside.split_once('/')?;
-                Some((integer(all)?, integer(working)?))
-            });
-            if let Some((all, working)) = counts {
-                sink.add_fact_here(array, typed::ARRAY_DEGRADED, all.saturating_sub(working));
-            }
+            add_degraded(rest, report, sink);
             Some(())
         })
         .like(&["5860543744 blocks super 1.2 level 6, 512k chunk, algorithm 2 [6/4] [U_UU__]"]),
+        // What a mail broke off: more members, `[3/2] [U_U]`, and the end of a progress.
+        perhaps("^{members:text}", |found, report, sink| {
+            report.kept_text(ARRAY)?;
+            let all = found.line().split_whitespace().count();
+            (report.part != DETAIL && members(found).count() == all).then_some(())?;
+            add_members(found, report, sink);
+            Some(())
+        })
+        .like(&["sdag1[30] sdaf1[29] sdac1[26](S)"]),
+        perhaps("^[{all:#}/{working:#}] [", |found, report, sink| {
+            add_degraded(found.line(), report, sink)
+        })
+        .like(&["[4/3] [UUU_]"]),
+        perhaps("^{rest:text}=", |found, report, sink| {
+            let line = found.line();
+            let is_rest = line.starts_with("finish=") || line.starts_with("speed=");
+            (is_rest && report.kept(BUSY).is_some()).then_some(())?;
+            add_pace(line, report, sink)
+        })
+        .like(&["finish=3026.3min speed=37987K/sec", "speed=0K/sec"]),
         perhaps("^{action:word}{ }={waits:text}", |found, report, sink| {
             let action = action_of(found.text("action")?)?;
             let waits = found.text("waits")?.trim().to_ascii_lowercase();
@@ -165,6 +166,17 @@ fn members<'t>(found: &Found<'_, 't>) -> impl Iterator<Item = (&'t str, &'t str)
         let (number, marks) = rest.split_once(']')?;
         (!name.is_empty() && integer(number).is_some()).then_some((name, marks))
     })
+}
+
+fn add_members(found: &Found, report: &mut Report, sink: &mut dyn Sink) {
+    for (member, marks) in members(found) {
+        report.quote(member);
+        let states =
+            [("(F)", "faulty"), ("(S)", "spare"), ("(W)", "write-mostly"), ("(R)", "replacement")];
+        for (_, state) in states.into_iter().filter(|(mark, _)| marks.contains(mark)) {
+            sink.add_fact_here(member, typed::MEMBER_STATE, state);
+        }
+    }
 }
 
 /// A label of `mdadm --detail`.
@@ -203,7 +215,14 @@ fn progress(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<(
     if let Some(done) = exact.or_else(rounded) {
         sink.add_fact_here(array, typed::ARRAY_PERCENT, done);
     }
-    let after = |name: &str| words().find_map(|word| word.strip_prefix(name));
+    add_pace(found.line(), report, sink);
+    report.keep(BUSY, 1.0)
+}
+
+/// The end of a line of progress: `finish=1420.1min speed=13810K/sec`.
+fn add_pace(line: &str, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let array = report.kept_text(ARRAY)?;
+    let after = |name| line.split_whitespace().find_map(|word| word.strip_prefix(name));
     let minutes = after("finish=").and_then(|text| decimal(text.trim_end_matches("min")));
     if let Some(minutes) = minutes {
         let left = Nanos::from_seconds((minutes * 60.0).round());
@@ -213,7 +232,19 @@ fn progress(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<(
     if let Some(kib) = kib {
         sink.add_fact_here(array, typed::ARRAY_SPEED, BytesPerSecond::from_kib(kib as f64));
     }
-    report.keep(BUSY, 1.0)
+    Some(())
+}
+
+/// How many devices are missing by `[3/2] [U_U]`.
+fn add_degraded(line: &str, report: &Report, sink: &mut dyn Sink) -> Option<()> {
+    let array = report.kept_text(ARRAY)?;
+    let (all, working) = line.match_indices('[').find_map(|(at, _)| {
+        let (inside, _) = line.get(at + 1..)?.split_once(']')?;
+        let (all, working) = inside.split_once('/')?;
+        Some((integer(all)?, integer(working)?))
+    })?;
+    sink.add_fact_here(array, typed::ARRAY_DEGRADED, all.saturating_sub(working));
+    Some(())
 }
 
 /// A row of the devices of `mdadm --detail`.
