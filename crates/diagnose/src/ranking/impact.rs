@@ -10,6 +10,10 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, Host, requests};
 use crate::measures::{service::ServiceSpan, spread};
 
+/// A histogram of so much fewer requests than another of the same device does not tell its mean (a
+/// choice).
+const FEW: u64 = 100;
+
 /// States the impact of each finding about a device that was measured.
 pub(crate) fn add_impact(analysis: &Analysis, findings: &mut [Finding]) {
     let mut known: HashMap<(Host, String), Option<Impact>> = HashMap::new();
@@ -71,8 +75,11 @@ fn of(analysis: &Analysis, host: Host, disk: &str) -> Option<Impact> {
     }
     let mut p99_ns = spread::quantile(&all, 0.99);
     let mut counted: Option<&Histogram> = whole.as_ref().map(|(histogram, _)| histogram);
-    for sample in analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk)) {
-        if let Some((ns, _)) = sample.known.histogram.mean_ns() {
+    let own = || analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
+    let largest = own().map(|sample| sample.known.histogram.count()).max().unwrap_or_default();
+    for sample in own() {
+        let is_of_few = sample.known.histogram.count() < largest / FEW;
+        if let Some((ns, _)) = sample.known.histogram.mean_ns().filter(|_| !is_of_few) {
             most(&mut mean_ns, ns);
         }
         let filled = sample.known.histogram.filled().last().map(|(low, _, _)| low);
