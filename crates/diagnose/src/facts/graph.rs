@@ -242,8 +242,11 @@ fn hosts(recording: &Recording) -> Vec<Host<'_>> {
 fn disks(recording: &Recording) -> Vec<String> {
     let all: BTreeSet<String> =
         recording.devices().iter().map(|device| disk_names::disk(&device.name)).collect();
+    let members = members(recording);
     let is_of_another = |name: &String| {
-        let is_part = |disk| disk_names::is_partition(name, disk);
+        // A pool `tank` of `tank0` and `tank1` has members, not partitions.
+        let is_member = |disk: &str| members.get(disk).is_some_and(|all| all.contains(name));
+        let is_part = |disk: &str| disk_names::is_partition(name, disk) && !is_member(disk);
         all.iter().any(|disk| is_part(disk) || disk_names::is_controller(name, disk))
     };
     let is_disk =
@@ -251,8 +254,23 @@ fn disks(recording: &Recording) -> Vec<String> {
     all.iter().filter(is_disk).cloned().collect()
 }
 
+/// The members of arrays, pools and volumes.
+fn members(recording: &Recording) -> BTreeMap<String, BTreeSet<String>> {
+    let mut members: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+    for fact in facts.filter(|fact| fact.key == key::DEVICE_SLAVES) {
+        let (Some(device), Some(names)) = (fact.device, fact.value.words()) else { continue };
+        let all = members.entry(disk_names::of(recording, device)).or_default();
+        all.extend(names.iter().map(|name| disk_names::disk(name)));
+    }
+    members
+}
+
 /// The disks that a fact about `name` is about.
 fn spoken_of(name: &str, disks: &[String]) -> Vec<String> {
+    if disks.iter().any(|disk| disk == name) {
+        return vec![name.to_string()];
+    }
     let is_it =
         |disk: &&String| disk_names::is_on(name, disk) || disk_names::is_controller(name, disk);
     disks.iter().filter(is_it).cloned().collect()
@@ -280,11 +298,15 @@ impl<'a> KnownNames<'_, 'a> {
         self.disks(|fact| fact.key == key::DEVICE_UNNAMED)
     }
 
-    /// Disks by the kernel's names.
+    /// Disks by the kernel's names. What has members is no drive.
     fn real(&self) -> Vec<&String> {
         let nameless = self.nameless();
+        let pools = self.disks(|fact| fact.key == key::DEVICE_SLAVES);
         let is_real = |disk: &&String| {
-            !nameless.contains(disk) && !disk_names::is_stacked(disk) && !disk_names::is_id(disk)
+            !nameless.contains(disk)
+                && !pools.contains(disk)
+                && !disk_names::is_stacked(disk)
+                && !disk_names::is_id(disk)
         };
         self.disks.iter().filter(is_real).collect()
     }

@@ -144,6 +144,13 @@ fn a_drive_without_a_name_is_the_only_one_or_the_one_of_its_model() {
     assert_eq!(pending(&unknown, "HD4_EXA1"), Some(8.0));
     let id = with(&["ata-HD4_EXA1-part1|smart.raw.5|1", "sda|device.state|live"]);
     assert_eq!(pending(&id, "sda"), Some(8.0));
+    // A pool is no drive, and a member whose name begins with the pool's is no partition of it.
+    let pool = with(&[
+        "tank|device.slaves|tank0 tank1",
+        "tank0|member.state|online",
+        "tank1|member.state|online",
+    ]);
+    assert_eq!((pending(&pool, "tank"), pending(&pool, "HD4_EXA1")), (None, Some(8.0)));
 }
 
 /// The names of the hosts of listings whose machines are named so; `~` begins one of a log.

@@ -16,6 +16,24 @@ pub(crate) fn is_certain(line: &str) -> bool {
     placed && named && more.is_none()
 }
 
+/// Whether a line is between the beginning of a stack and its functions: `Call Trace:`, or words of
+/// the stack itself.
+pub(crate) fn is_above_functions(line: &str) -> bool {
+    let is_address =
+        |word: &str| word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let line = line.trim();
+    line == "Call Trace:" || !line.is_empty() && line.split(' ').all(is_address)
+}
+
+/// The function of a line that the kernel is not certain about: `[<0>] ? schedule+0x32/0x80`.
+pub(crate) fn uncertain_frame(line: &str) -> Option<(String, Option<String>)> {
+    let (address, rest) = line.split_once("? ")?;
+    let address = address.trim();
+    let is_address = address.is_empty() || address.starts_with("[<") && address.ends_with(">]");
+    let function = rest.split(" [").next().unwrap_or_default();
+    (is_address && is_certain(function)).then(|| frame(rest))?
+}
+
 /// The function of such a line, and its module: `[<0>] bch_bucket_alloc+0x21a/0x5b0 [bcache]`.
 pub(crate) fn frame(line: &str) -> Option<(String, Option<String>)> {
     let mut words = line.split_whitespace().skip_while(|word| word.starts_with('['));
@@ -40,8 +58,8 @@ pub(crate) fn device_of_queue(line: &str) -> Option<String> {
 
 /// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim state:D
 /// stack: 0 pid: 3552 ...`, before Linux 5.14 `fstrim D ffff8800b5ad3a48 0 3552 2091 0x00000004`
-/// (kernel/sched/core.c, sched_show_task). The older form only after a time, because its words may
-/// occur anywhere.
+/// (kernel/sched/core.c, sched_show_task). The older form has its flags in eight digits where no
+/// time precedes it, because its words may occur anywhere.
 pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
     let line = line.trim_start();
     if let Some(rest) = line.strip_prefix("task:") {
@@ -50,21 +68,21 @@ pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
             && !name.starts_with(' ')
             && rest.trim_start().starts_with("stack:");
     }
-    if !is_timed {
-        return false;
-    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let are_flags = |word: &str| {
+        // No known flag is in the upper half.
+        let is_whole = word.len() == 10 && word.starts_with("0x0000");
+        word.strip_prefix("0x").is_some_and(is_hex) && (is_timed || is_whole)
+    };
     match words.as_slice() {
         [_, "D", place, stack, pid, parent, flags] => {
             let is_place = is_hex(place) && (*place == "0" || place.len() >= 8);
-            let flags = flags.strip_prefix("0x").is_some_and(is_hex);
-            is_place && flags && [stack, pid, parent].iter().all(|word| is_number(word))
+            is_place && are_flags(flags) && [stack, pid, parent].iter().all(|word| is_number(word))
         }
         [_, "D", stack, pid, parent, flags] => {
-            let flags = flags.strip_prefix("0x").is_some_and(is_hex);
-            flags && [stack, pid, parent].iter().all(|word| is_number(word))
+            are_flags(flags) && [stack, pid, parent].iter().all(|word| is_number(word))
         }
         _ => false,
     }
@@ -82,6 +100,19 @@ mod tests {
         assert_eq!(of(line), named("request_wait_answer", "fuse"));
         assert_eq!(of("kthread+0x12a/0x150"), named("kthread", ""));
         assert_eq!(of(" <TASK>"), None);
+    }
+
+    #[test]
+    fn what_the_kernel_is_not_certain_about_has_a_mark() {
+        let of = |line| uncertain_frame(line).map(|(name, _)| name);
+        for line in [" [<ffffffff8de17af2>] ? schedule+0x32/0x80", " ? schedule+0x32/0x80"] {
+            assert_eq!(of(line).as_deref(), Some("schedule"));
+        }
+        let of_module = " [<ffffffffc041fc72>] ? kjournald2+0xc2/0x260 [jbd2]";
+        assert_eq!(of(of_module).as_deref(), Some("kjournald2"));
+        for other in [" schedule+0x32/0x80", "is it slow? schedule+0x32/0x80", " ? 0x46"] {
+            assert_eq!(of(other), None, "{other}");
+        }
     }
 
     #[test]
@@ -107,11 +138,12 @@ mod tests {
             "task:jbd2/dm-0-8     state:D stack:0     pid:512   tgid:512 ppid:2",
             false
         ));
-        assert!(
-            begins(old, true) && begins("fstrim          D    0  3552   2091 0x00000004", true)
-        );
+        for is_timed in [true, false] {
+            assert!(begins(old, is_timed));
+            assert!(begins("fstrim          D    0  3552   2091 0x00000004", is_timed));
+        }
         for other in [
-            old,
+            "fstrim          D    0  3552   2091 0x4",
             "task:fstrim          state:S stack:    0 pid: 3552 ppid:  2091 flags:0x00004006",
             "task: the state:D of a disk",
             "a disk D may be slow",

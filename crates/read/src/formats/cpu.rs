@@ -37,8 +37,9 @@ pub(super) const FORMAT: Format =
 const MUCH: f64 = 50.0;
 const NAMED: usize = 8;
 
-/// The rows that follow are of a table of processors.
+/// The rows that follow are of a table of processors; only its heading was read so far.
 const TABLE: &str = "table";
+const HEADING: &str = "heading";
 
 // What is kept: top's screens; memory of a screen, KiB: all, and what programs may have; the least
 // share of it; the largest share of swap in use, and that there is no swap.
@@ -75,10 +76,12 @@ const SWAP: &str = "swap";
 static LABELS: Labels = Labels {
     near: 3,
     lines: &[
-        says("^$", |_, report, _| report.enter("")).like(&[""]),
+        // A blank line ends a table that has rows.
+        says("^$", |_, report, _| report.enter(if report.part == HEADING { TABLE } else { "" }))
+            .like(&[""]),
         begins("CPU", |found, report, _| {
             report.heading = table(found.line())?;
-            report.enter(TABLE)
+            report.enter(HEADING)
         })
         .when(|found| table(found.line()).is_some())
         .like(&["03:15:06 PM  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  \
@@ -176,7 +179,7 @@ fn table(line: &str) -> Option<Heading> {
 
 /// A row of such a table.
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
-    (report.part == TABLE).then_some(())?;
+    matches!(report.part, TABLE | HEADING).then_some(())?;
     let words: Vec<&str> = found.line().split_whitespace().collect();
     let Some(first) = words.len().checked_sub(report.heading.width() + 1) else {
         let is_meant = found.line().contains(':') && words.len() > 3;
@@ -185,6 +188,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let (stamp, rest) = words.split_at_checked(first).filter(|(stamp, _)| !stamp.is_empty())?;
     let (which, values) = rest.split_first()?;
     values.iter().all(|word| decimal(word).is_some()).then_some(())?;
+    report.enter(TABLE);
     // `Average:` repeats what was printed before.
     if *which == "all" && WallTime::read(&stamp.join(" ")).is_some() {
         let shares = shares(report.heading.pairs(values));

@@ -3,7 +3,8 @@
 //! ## Reads
 //! `Timing buffered disk reads: 384 MB in  3.01 seconds = 127.42 MB/sec` and `Timing O_DIRECT disk
 //! reads` as reads of the disk that the line `/dev/sda:` above names; `Timing cached reads` as the
-//! fact `memory.throughput`.
+//! fact `memory.throughput`. `read() failed: Input/output error` is a location that could not be
+//! read, `scan.failed`.
 //!
 //! ## How to capture
 //! `hdparm -tT /dev/sda`, `hdparm -t --direct /dev/sda`.
@@ -51,7 +52,15 @@ static LABELS: Labels = Labels {
             "Timing buffered disk reads: 384 MB in  3.01 seconds = 127.42 MB/sec",
             "Timing O_DIRECT disk reads: 414 MB in  3.00 seconds = 137.82 MB/sec",
         ]),
+        // Both tests begin at the first sector: what fails there is one location.
+        says("^read() failed: Input/output error$", failed)
+            .confirms()
+            .like(&["read() failed: Input/output error"]),
+        says("^Timing {*}reads:{ }read() failed: Input/output error$", failed)
+            .confirms()
+            .like(&["Timing buffered disk reads:  read() failed: Input/output error"]),
         announces("^/dev/{disk:word}:$", |found, report, _| report.name(found.text("disk")?))
+            .opens_record()
             .like(&["/dev/sda:"]),
     ],
     own: &["^SG_IO:", "^HDIO_"],
@@ -67,6 +76,10 @@ const READ: f64 = 2.0 * MIB;
 
 fn per_s(found: &Found) -> Option<f64> {
     Some(found.number("mb")? * MIB / found.positive("s")?)
+}
+
+fn failed(_: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    report.update(typed::SCAN_FAILED, 1u64)
 }
 
 fn reads(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {

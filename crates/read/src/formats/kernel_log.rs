@@ -100,14 +100,14 @@ pub(super) const FORMAT: Format = Format::program::<KernelLog>(
     "the kernel's log: dmesg, journalctl -k, /var/log/messages",
     Level::E,
     &[
-        "kern", "[ID ", " unix: ", " iscsid", " state:D", "__CURSOR=", "__REALTIME_TIMESTAMP=",
-        " [s=", "_request: ", "print_req_error: ", "error on dev", "error, dev ", "INFO: task ",
-        "Aborting journal", "EXT4-fs ", "XFS (", "md/raid", "scsi", "aacraid", "usb", "xhci",
-        "CIFS", "mmcblk", "mpt2sas", "mpt3sas", "mptbase", "megaraid", "mr_sas", "ahcich", "nvme",
-        "ata\\d", "connection\\d", "sd ", "sense key", "DMA ", "dma_", "dma timeout ",
-        "drive not ready for command", "irq timeout: ", "lost interrupt", "_intr: ",
-        "status timeout: ", "timeout waiting for DMA", "^address", "^bracket", "^comma", ",-;",
-        ",-,", ",c;", ",c,", ",+;", ",+,",
+        "kern", "[ID ", " unix: ", " iscsid", " state:D", "0x0000", "__CURSOR=",
+        "__REALTIME_TIMESTAMP=", " [s=", "_request: ", "print_req_error: ", "error on dev",
+        "error, dev ", "INFO: task ", "Aborting journal", "EXT4-fs ", "XFS (", "md/raid", "scsi",
+        "aacraid", "usb", "xhci", "CIFS", "mmcblk", "mpt2sas", "mpt3sas", "mptbase", "megaraid",
+        "mr_sas", "ahcich", "nvme", "ata\\d", "connection\\d", "sd ", "sense key", "DMA ", "dma_",
+        "dma timeout ", "drive not ready for command", "irq timeout: ", "lost interrupt",
+        "_intr: ", "status timeout: ", "timeout waiting for DMA", "^address", "^bracket", "^comma",
+        ",-;", ",-,", ",c;", ",c,", ",+;", ",+,",
     ],
     sniff,
 );
@@ -158,6 +158,9 @@ const ABORTS: &str = "attempting task abort";
 const TRACE_LINES: u32 = 64;
 /// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
 const LINES_TO_STACK: u32 = 4;
+/// Uncertain functions that are a stack if none is certain; fewer may be what an earlier one left
+/// (a choice).
+const UNWOUND: usize = 8;
 
 fn sniff(lines: &[&str]) -> Detect {
     let Some(first) = lines.first() else { return Detect::No };
@@ -583,10 +586,12 @@ struct PlacedMessage {
     place: String,
 }
 
-/// The certain functions of a stack with their modules, and where it begins.
+/// The functions of a stack with their modules, those that are certain and the others, and where it
+/// begins.
 #[derive(Default)]
 struct HungStack {
     frames: Vec<(String, Option<String>)>,
+    uncertain: Vec<(String, Option<String>)>,
     place: String,
 }
 
@@ -1002,8 +1007,12 @@ impl KernelLog {
                 if frees || server.is_some() {
                     self.trace = 0;
                     self.stack.frames.clear();
+                    self.stack.uncertain.clear();
                 }
                 return server;
+            }
+            if self.stack.uncertain.len() < FRAMES {
+                self.stack.uncertain.extend(stack_frames::uncertain_frame(message));
             }
         } else if stack_frames::is_certain(message) {
             // A stack whose first lines are missing: only that a server does not answer is plain.
@@ -1021,7 +1030,12 @@ impl KernelLog {
     /// Counts where the last task hung: in which function and, unless that shows what it waits for
     /// or it waits for I/O, within which module.
     fn end_stack(&mut self) {
-        let frames = std::mem::take(&mut self.stack.frames);
+        let mut frames = std::mem::take(&mut self.stack.frames);
+        let uncertain = std::mem::take(&mut self.stack.uncertain);
+        // Where the kernel cannot unwind a stack it is certain about none.
+        if frames.is_empty() && uncertain.len() >= UNWOUND {
+            frames = uncertain;
+        }
         let names: Vec<&str> = frames.iter().map(|(name, _)| name.as_str()).collect();
         let Some((function, what)) = waits::of_stack(&names) else { return };
         let add = |counts: &mut BTreeMap<String, Counted>, name: &str| {
@@ -1042,7 +1056,10 @@ impl KernelLog {
 
     /// Whether a line without a time is one of the stack of a task.
     fn is_of_a_stack(&self, line: &str) -> bool {
-        stack_frames::begins(line, false) || self.trace > 0 && stack_frames::is_certain(line)
+        let is_certain = || stack_frames::is_certain(line);
+        let is_frame = || is_certain() || stack_frames::uncertain_frame(line).is_some();
+        stack_frames::begins(line, false)
+            || self.trace > 0 && (is_frame() || stack_frames::is_above_functions(line))
     }
 
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).

@@ -417,6 +417,8 @@ struct Sar {
     table: Option<Header>,
     /// A blank line follows its last row.
     apart: bool,
+    /// The line above was a heading.
+    is_below_heading: bool,
     /// The ends of the intervals; the first heading's time is where they begin.
     moments: Moments,
     averages: Vec<(String, RowBuilder)>,
@@ -438,11 +440,15 @@ impl Reader for Sar {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
+            if std::mem::take(&mut self.is_below_heading) {
+                return Step::Consumed;
+            }
             self.apart = true;
             self.shares.clear();
             self.of_machine = None;
             return Step::Consumed;
         }
+        self.is_below_heading = false;
         if let Some(columns) = sadf_heading(line) {
             if self.moments.began() {
                 return Step::End;
@@ -473,7 +479,7 @@ impl Reader for Sar {
                 self.moments.at(moment);
             }
             self.table = Some(header);
-            (self.apart, self.of_machine) = (false, None);
+            (self.apart, self.of_machine, self.is_below_heading) = (false, None, true);
             return Step::Consumed;
         }
         let Some((stamp, rest)) = stamp(&words) else {
@@ -492,7 +498,7 @@ impl Reader for Sar {
             return Step::Consumed;
         }
         if let Some(columns) = processor_columns(rest) {
-            (self.shares, self.of_machine) = (columns, None);
+            (self.shares, self.of_machine, self.is_below_heading) = (columns, None, true);
             return Step::Consumed;
         }
         if let Some(table) = machine_columns(rest) {
@@ -502,7 +508,7 @@ impl Reader for Sar {
                 MachineTable::Paging => self.paging.columns = columns,
                 MachineTable::Memory => self.memory.heading(columns),
             }
-            (self.table, self.of_machine) = (None, Some(table));
+            (self.table, self.of_machine, self.is_below_heading) = (None, Some(table), true);
             return Step::Consumed;
         }
         if let Some(table) = self.of_machine {

@@ -35,12 +35,14 @@ pub(super) const FORMAT: Format = Format::program::<WaitingTasks>(
     &["WCHAN", "PID", "TID", "LWP", " D ", " D+", " D<", " DL", " DN", " Dl", " Ds"],
     |lines| {
         let [first, rest @ ..] = lines else { return Detect::No };
-        match (Columns::of(first), rest.first()) {
+        // A blank line may follow the heading.
+        match (Columns::of(first), rest.iter().find(|line| !line.trim().is_empty())) {
             (None, _) => {
                 let row = OF_AUX.row(first).filter(|_| first.contains(" D"));
                 row.is_some_and(|row| row.is_blocked()).into()
             }
-            (Some(_), None) => Detect::NeedLine,
+            (Some(_), None) if rest.len() < 2 => Detect::NeedLine,
+            (Some(_), None) => Detect::No,
             (Some(columns), Some(row)) => columns.row(row).is_some().into(),
         }
     },

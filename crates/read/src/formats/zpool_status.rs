@@ -5,7 +5,8 @@
 //! `array.state`, `device.slaves`, `array.action` (`idle`, `scrub`, `resilver`), `array.percent`,
 //! `array.speed` (bytes per second) and `array.remaining`; of a member `member.state` where it is
 //! not online, and `member.errors.read`, `member.errors.write`, `member.errors.checksum`,
-//! `member.errors.slow` (`-s`), `member.reason` (`too many slow I/Os`). Events count as
+//! `member.errors.slow` (`-s`), `member.reason` (`too many slow I/Os`). A mail about a lost member
+//! (`state: FAULTED`) is read like its row. Events count as
 //! `member.events.io`, `.checksum`, `.delay`,
 //! `.deadman` and so on, by class.
 //!
@@ -25,7 +26,7 @@
 //! ## Not in this output
 //! Latencies (`zpool iostat` shows them).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
@@ -112,10 +113,14 @@ struct ZpoolStatus {
     /// The label whose text continues.
     label: &'static str,
     members: Vec<String>,
-    /// Of the event being read: its class, its state, its member.
+    /// Of the event being read: its class, its state, its member, its pool.
     class: String,
     event_state: String,
     path: String,
+    event_pool: String,
+    /// Members that events report as lost, by pool, and the pools of which all members are listed.
+    lost: BTreeMap<String, Vec<String>>,
+    listed: BTreeSet<String>,
     /// Events of a member by class.
     events: BTreeMap<(String, String), u64>,
     /// A mail or an event is being read.
@@ -167,6 +172,11 @@ impl Reader for ZpoolStatus {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.close_event(sink);
         self.close_pool(sink);
+        for (pool, members) in std::mem::take(&mut self.lost) {
+            if !pool.is_empty() && !self.listed.contains(&pool) {
+                sink.add_fact_here(&pool, typed::DEVICE_SLAVES, members);
+            }
+        }
         for ((member, class), count) in std::mem::take(&mut self.events) {
             sink.add_fact_here(&member, typed::MEMBER_EVENTS.member(class), count);
         }
@@ -307,7 +317,12 @@ impl ZpoolStatus {
                 sink.add_fact_here(&path, typed::DEVICE_ALIAS, vec![of_disk(value).to_string()]);
             }
             // A listing of the same name begins with the same word; zed gives the pool's GUID.
-            "pool" if !text.contains('=') && !value.starts_with(['0', '\'']) => {
+            "pool" if text.contains('=') || value.contains("0x") || value.starts_with('\'') => {
+                let name = value.split_whitespace().next().unwrap_or_default().trim_matches('\'');
+                let name = if name.starts_with("0x") { UNNAMED } else { name };
+                self.event_pool = name.to_string();
+            }
+            "pool" => {
                 self.close_event(sink);
                 return false;
             }
@@ -319,6 +334,7 @@ impl ZpoolStatus {
     fn close_event(&mut self, sink: &mut dyn Sink) {
         let (class, path) = (std::mem::take(&mut self.class), std::mem::take(&mut self.path));
         let event_state = std::mem::take(&mut self.event_state);
+        let pool = std::mem::take(&mut self.event_pool);
         if !std::mem::take(&mut self.event) || path.is_empty() {
             return;
         }
@@ -326,6 +342,10 @@ impl ZpoolStatus {
         let known = STATES.iter().find(|known| **known == event_state.as_str());
         if let Some(known) = known.filter(|known| **known != "ONLINE") {
             sink.add_fact_here(&member, typed::MEMBER_STATE, known.to_ascii_lowercase());
+            let lost = self.lost.entry(pool).or_default();
+            if !lost.contains(&member) {
+                lost.push(member.clone());
+            }
         }
         if let Some((_, kind)) = class.rsplit_once("zfs.")
             && class.starts_with("ereport")
@@ -341,6 +361,7 @@ impl ZpoolStatus {
             return;
         }
         if !members.is_empty() {
+            self.listed.insert(pool.clone());
             sink.add_fact_here(&pool, typed::DEVICE_SLAVES, members);
         }
         if !scan {
@@ -361,6 +382,9 @@ fn count(text: &str) -> Option<u64> {
 /// The disk of a partition's path or id: `/dev/sde1`, `ata-X-part1`.
 fn of_disk(path: &str) -> &str {
     let name = path.strip_prefix("/dev/").unwrap_or(path);
+    // A link of udev: `disk/by-id/ata-X-part1`.
+    let link = name.strip_prefix("disk/by-").and_then(|link| link.split_once('/'));
+    let name = link.map_or(name, |(_, link)| link);
     if let Some((disk, part)) = name.rsplit_once("-part")
         && integer(part).is_some()
     {

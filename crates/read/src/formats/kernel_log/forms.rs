@@ -127,8 +127,10 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::NotReady, &[L::Scsi], &["Add. Sense: Logical unit not ready, initializing command"]),
     row(K::NotReady, &[L::Scsi], &["Add. Sense: Logical unit is in process of becoming ready"]),
     row(K::NotReady, &[L::Scsi], &["Add. Sense: Medium not present"]),
-    // What a translator of SATA drives answers for one that does not (SAT-4, 12.2.2).
+    // What a translator of SATA drives answers for one that does not (SAT-4, 12.2.2), and libata
+    // for one that it disabled (drivers/ata/libata-scsi.c, ata_gen_ata_sense; 04h/21h of SPC-4).
     row(K::Timeout, &[L::Scsi], &["Add. Sense: Logical unit not ready, cause not reportable"]),
+    row(K::Timeout, &[L::Scsi], &["Add. Sense: Logical unit not ready, hard reset required"]),
     row(K::Medium, &[L::Block], &["critical medium error, dev "]),
     row(K::Refused, &[L::Block], &["protection error, dev "]),
     row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
