@@ -8,6 +8,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Layer, Op, Verdict, key};
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::runs::{self, Run};
+use crate::facts::disk_names;
 use crate::phrase;
 
 /// How many times slower the same test is with its data on the medium, so that the rest of the
@@ -25,6 +26,8 @@ const OF_MEMORY: f64 = 5e8;
 /// Weight of the test with and without a flush, and of the arithmetic of calls.
 const BESIDE: f64 = 0.85;
 const BY_CALLS: f64 = 0.8;
+/// What the arithmetic is worth where it is not what the input is about (a choice).
+const UNASKED: f64 = 0.4;
 
 /// What each shows about the rate it printed.
 pub(crate) fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -249,6 +252,9 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
         analysis.printed(run.place(), 1).bytes_per_s("throughput", run.throughput()),
     ];
     finding.assume(BY_CALLS, "so small and fast that the page cache served each call");
+    let disk = disk_names::disk(run.name());
+    let fails = analysis.about(run.place(), &disk).number(key::SCAN_FAILED).is_some();
+    finding.doubt_if(fails, "reads of the same disk fail: no rate says how it is", UNASKED);
     finish(&mut finding, "the same test with large blocks (`bs=1M`) is as slow");
     Some(finding)
 }
