@@ -4,7 +4,12 @@
 //! files of one binary trace, which are merged, as arguments. Time is the thread's own on the CPU,
 //! so that a busy machine matters less.
 
-#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::unwrap_used
+)]
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
@@ -85,13 +90,20 @@ fn measure(names: &[String]) {
         [one] => scan("-", one, None, &mut sink),
         _ => blktrace::merge("-", parts, &mut sink),
     };
-    let (scan, seconds) = (outcome.unwrap(), on_cpu() - begun);
+    let seconds = on_cpu() - begun;
+    let bytes: u64 = match outcome {
+        Ok(scan) => scan.bytes,
+        // A log that has nothing about disks is read as well.
+        Err(iowhy_read::Error::Nothing { .. }) => {
+            names.iter().map(|name| std::fs::metadata(name).unwrap().len()).sum()
+        }
+        Err(error) => return eprintln!("throughput: {error}"),
+    };
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
     println!(
-        "{:.0} MB/s: {seconds:.3} s on the CPU, {} bytes, {} records, {} skipped, {} lost, {peak}",
-        scan.bytes as f64 / 1e6 / seconds,
-        scan.bytes,
+        "{:.0} MB/s: {seconds:.3} s on the CPU, {bytes} bytes, {} records, {} skipped, {} lost, {peak}",
+        bytes as f64 / 1e6 / seconds,
         sink.source.records,
         sink.source.skipped,
         sink.source.lost(),

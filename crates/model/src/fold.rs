@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::order::Order as _;
 use crate::{
     DeviceId, Distribution, Edges, Event, Filter, Histogram, Layer, Listing, Nanos, Op, Series,
     Stage, Time,
@@ -65,7 +64,7 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
         }
     }
     folded.append(&mut counted);
-    folded.order_by_key(|known| (known.device, known.op, known.stage));
+    folded.sort_by_key(|known| (known.device, known.op, known.stage));
     folded
 }
 
@@ -126,7 +125,7 @@ pub fn series<'a>(
     let mut known: Vec<&Distribution> = known
         .filter(|known| known.start.is_some() && filter.distribution(known) == Some(true))
         .collect();
-    known.order_by_key(|known| known.device);
+    known.sort_by_key(|known| known.device);
     let mut timed: Vec<(&Event, Time)> = listing
         .events
         .iter()
@@ -136,7 +135,7 @@ pub fn series<'a>(
     let first = timed.iter().map(|(_, at)| at.ns()).min().unwrap_or(0);
     let last = timed.iter().map(|(_, at)| at.ns()).max().unwrap_or(0);
     let width = (last.saturating_sub(first) / columns.max(1) as i64).saturating_add(1);
-    timed.order_by_key(|(event, _)| event.device);
+    timed.sort_by_key(|(event, _)| event.device);
     let (mut of_known, mut of_timed) = (0, 0);
     std::iter::from_fn(move || {
         let next = [
@@ -164,7 +163,7 @@ pub fn series<'a>(
             }
             series.columns[place as usize].2.record(latency.ns() as u64);
         }
-        all.order_by_key(|series| series.stage);
+        all.sort_by_key(|series| series.stage);
         Some(all)
     })
 }

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 /// A stable sort like that of the standard library, which compiles to 4 kB for each kind of item
 /// and comparison; here the places of the items are sorted, all by the same code, and the items
-/// swapped. For the short lists of findings, rows and names: it takes two to three times as long.
+/// swapped. For the short lists of findings, rows and names, not for I/Os: it takes two to three
+/// times as long.
 pub trait Order<T> {
     /// Like [`slice::sort_by`].
     fn order_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering);

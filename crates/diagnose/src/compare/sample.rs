@@ -1,6 +1,5 @@
 //! Values of two recordings, as lists by kind of request.
 
-use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Event, Layer, Listing, Op, Recording, Unit};
 
 use crate::measures::sequential::{self, Extent};
@@ -171,7 +170,7 @@ fn patterns(events: &[&Event]) -> Vec<Option<bool>> {
         }
     }
     for (_, mut places) in streams {
-        places.order_by_key(|place| {
+        places.sort_by_key(|place| {
             let event = events[*place];
             event.issued.or(event.queued).or(event.completed)
         });

@@ -8,7 +8,6 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::Order as _;
 use iowhy_model::{DeviceId, Event, Finding, Flags, Name, Op, Requester};
 
 use crate::analysis::{Analysis, requests};
@@ -92,7 +91,7 @@ fn of(analysis: &Analysis, finding: &Finding) -> Vec<Requester> {
     }
     let all = all.into_iter().filter(|((pid, comm, _), _)| pid.is_some() || comm.is_some());
     let mut all: Vec<(Who, WaitByFile)> = by_program(all.collect());
-    all.order_by(|a, b| b.1.ns.total_cmp(&a.1.ns).then(a.0.0.cmp(&b.0.0)));
+    all.sort_by(|a, b| b.1.ns.total_cmp(&a.1.ns).then(a.0.0.cmp(&b.0.0)));
     let text = |name: Option<Name>| name.map(|name| analysis.recording.text(name).to_string());
     let requester = |((pid, comm, cgroup), waited): (Who, WaitByFile)| {
         let file = waited.files.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -142,7 +141,7 @@ fn for_each_wait<'n>(
     };
     let mut started: Vec<&Event> = events.to_vec();
     if started.iter().filter_map(|event| event.comm).any(|name| kind(name).0) {
-        started.order_by_key(|event| requests::stretch(event).map(|(start, _)| start));
+        started.sort_by_key(|event| requests::stretch(event).map(|(start, _)| start));
     }
     // Programs whose data was written since the last commit began, and those of that commit.
     let (mut fresh, mut served): (Vec<Who>, Vec<Who>) = (Vec::new(), Vec::new());

@@ -6,7 +6,6 @@
 
 use super::service::ServiceSpan;
 use super::spread;
-use iowhy_model::Order as _;
 
 /// First requests after a pause.
 #[derive(Clone, PartialEq, Debug)]
@@ -99,7 +98,7 @@ fn wakers(spans: &[ServiceSpan], pauses: &[Option<f64>], pause_s: f64) -> Vec<bo
 /// busy, or for the first one. Of several issued at once only the first wakes the device.
 fn pauses_s(spans: &[ServiceSpan]) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
-    order.order_by_key(|place| spans.get(*place).map(|span| span.issued_ns));
+    order.sort_by_key(|place| spans.get(*place).map(|span| span.issued_ns));
     let mut pauses = vec![None; spans.len()];
     let mut until: Option<i64> = None;
     for place in order {

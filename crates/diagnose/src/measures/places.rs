@@ -9,7 +9,6 @@ use std::collections::HashSet;
 
 use super::service::ServiceSpan;
 use super::spread;
-use iowhy_model::Order as _;
 
 /// A range of the disk that is slow at each visit.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,7 +54,7 @@ pub fn slow_place(spans: &[ServiceSpan]) -> Option<Place> {
     if all_slow < 2 {
         return None;
     }
-    calls.order_by_key(|call| call.range);
+    calls.sort_by_key(|call| call.range);
     let ranges = || calls.chunk_by(|a, b| a.range == b.range);
     let tried = ranges().filter(|calls| calls.len() > 1).count();
     let found = ranges().filter_map(|known| {
@@ -103,7 +102,7 @@ fn calls(spans: &[ServiceSpan], median_ns: f64) -> Vec<Call> {
     let known = spans.iter().enumerate().filter(|(number, _)| !behind.contains(number));
     let mut order: Vec<&ServiceSpan> =
         known.map(|(_, span)| span).filter(|span| span.sector.is_some()).collect();
-    order.order_by_key(|span| span.issued_ns);
+    order.sort_by_key(|span| span.issued_ns);
     let mut calls: Vec<Call> = Vec::new();
     for span in order {
         let range = span.sector.unwrap_or(0) / RANGE;

@@ -6,7 +6,6 @@
 //! rests on one further step is detected by leaving its best step out.
 
 use super::step_fit;
-use iowhy_model::Order as _;
 
 /// How a step pattern of one base and period fits.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -45,7 +44,7 @@ pub fn score(services_ms: &[f64], base_ms: f64, period_ms: f64, floor_ms: f64) -
             (step as i64, off)
         })
         .collect();
-    events.order_by_key(|event| event.0);
+    events.sort_by_key(|event| event.0);
     let fullest = events.chunk_by(|a, b| a.0 == b.0).max_by_key(|step| step.len());
     let Some(fullest) = fullest.and_then(|step| step.first()).map(|event| event.0) else {
         return Score::default();
@@ -163,6 +162,6 @@ fn candidates(services_ms: &[f64], mode_ms: f64, shortest: f64) -> Vec<f64> {
         .filter(|near| near[1].1 >= near[0].1 && near[1].1 >= near[2].1)
         .map(|near| near[1])
         .collect();
-    peaks.order_by(|a, b| b.1.total_cmp(&a.1));
+    peaks.sort_by(|a, b| b.1.total_cmp(&a.1));
     peaks.into_iter().take(CANDIDATES).map(|(period, _)| period).collect()
 }

@@ -1,6 +1,5 @@
 //! Base and period of a ladder whose rough period is known, by a line through its steps.
 
-use iowhy_model::Order as _;
 use iowhy_model::Random;
 
 /// How far the period may move from where it started, as a share: room for the error of a fit
@@ -40,7 +39,7 @@ fn step(services_ms: &[f64], base: f64, period: f64) -> Option<(f64, f64)> {
             (off < BETWEEN).then(|| (step, *service, 1.0 / off.max(CLOSE)))
         })
         .collect();
-    events.order_by(|a, b| a.0.total_cmp(&b.0));
+    events.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut weights, mut steps, mut squares, mut services, mut products) =
         (0.0, 0.0, 0.0, 0.0, 0.0);
     for step in events.chunk_by(|a, b| a.0 == b.0) {

@@ -1,7 +1,6 @@
 //! The cost of size: a fixed part and a part per byte.
 
 use super::spread;
-use iowhy_model::Order as _;
 
 /// Service time = `fixed_ns` + bytes / `bytes_per_s`, the shape of the kernel's iocost model
 /// (Heo et al., ASPLOS 2022).
@@ -35,7 +34,7 @@ const MIN_REQUESTS: usize = 3;
 /// slope is positive.
 pub fn fit(requests: &[(u32, f64)]) -> Option<Transfer> {
     let mut sorted: Vec<(u32, f64)> = requests.to_vec();
-    sorted.order_by_key(|request| request.0);
+    sorted.sort_by_key(|request| request.0);
     let classes: Vec<(f64, f64)> = sorted
         .chunk_by(|a, b| a.0 == b.0)
         .filter(|class| class.len() >= MIN_REQUESTS)
