@@ -102,7 +102,8 @@ fn measure(names: &[String]) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
     println!(
-        "{:.0} MB/s: {seconds:.3} s on the CPU, {bytes} bytes, {} records, {} skipped, {} lost, {peak}",
+        "{:.0} MB/s: {seconds:.3} s on the CPU, {bytes} bytes, {} records, {} skipped, {} lost, \
+         {peak}",
         bytes as f64 / 1e6 / seconds,
         sink.source.records,
         sink.source.skipped,
