@@ -15,6 +15,8 @@ use serde_json::Value;
 const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
 /// What the ledger calls the step that they are for.
 const OF_FIELD: &str = " first answers of its family ";
+/// The same of a suspicion, which counts among suspicions once it is a headline, too.
+const OF_SUSPICIONS: &str = " first suspicions from reports ";
 /// Bounds of the bins of a confidence.
 pub(crate) const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
 
@@ -94,6 +96,9 @@ fn headlines() -> Result<Vec<Answer>, String> {
     let headline = |answer: &Value| {
         let grade = answer["grade"].as_str()?;
         answer["confidence"].as_f64().filter(|shown| *shown >= STANDS)?;
+        if before(answer, OF_SUSPICIONS).is_some() {
+            return None;
+        }
         let stated = stated(answer)?;
         matches!(grade, "right" | "weak" | "wrong").then_some(())?;
         Some(Answer {
@@ -112,29 +117,33 @@ fn headlines() -> Result<Vec<Answer>, String> {
 /// no doubt that keeps them there, and how many named the right side: what nobody can answer from
 /// its capture is none of these.
 fn suspicions() -> Result<(u32, u32), String> {
-    let answers = answers()?;
-    let is_right = |answer: &Value| -> Option<bool> {
-        let shown = answer["confidence"].as_f64()?;
-        let family = Verdict::named(answer["verdict"].as_str()?)?.family();
-        let reported = level_of(answer)?.starts_with(Level::E.letter());
-        let counts = (in_field::SUSPECTED..STANDS).contains(&shown)
-            && family == Family::Device
-            && reported
-            && limit(answer) >= STANDS;
-        counts.then(|| matches!(answer["grade"].as_str(), Some("right" | "weak")))
-    };
-    let seen: Vec<bool> = answers.iter().filter_map(is_right).collect();
+    let seen: Vec<bool> = answers()?.iter().filter_map(right_suspicion).collect();
     Ok((seen.len() as u32, seen.iter().filter(|right| **right).count() as u32))
+}
+
+/// Whether an answer that is such a suspicion is right.
+fn right_suspicion(answer: &Value) -> Option<bool> {
+    let stated = before(answer, OF_SUSPICIONS).or(answer["confidence"].as_f64())?;
+    let family = Verdict::named(answer["verdict"].as_str()?)?.family();
+    let reported = level_of(answer)?.starts_with(Level::E.letter());
+    let counts = (in_field::SUSPECTED..STANDS).contains(&stated)
+        && family == Family::Device
+        && reported
+        && limit(answer) >= STANDS;
+    counts.then(|| matches!(answer["grade"].as_str(), Some("right" | "weak")))
 }
 
 /// The confidence before first answers changed it.
 fn stated(answer: &Value) -> Option<f64> {
+    Some(before(answer, OF_FIELD).or(answer["confidence"].as_f64())?.max(STANDS))
+}
+
+/// The confidence before the step whose reason contains these words, if its ledger has it.
+fn before(answer: &Value, step: &str) -> Option<f64> {
     let ledger = answer["ledger"].as_array()?;
-    let is_of_field =
-        |entry: &Value| entry["why"].as_str().is_some_and(|why| why.contains(OF_FIELD));
-    let place = ledger.iter().position(is_of_field).and_then(|place| place.checked_sub(1));
-    let before = place.and_then(|place| ledger[place]["after"].as_f64());
-    Some(before.or(answer["confidence"].as_f64())?.max(STANDS))
+    let is_it = |entry: &Value| entry["why"].as_str().is_some_and(|why| why.contains(step));
+    let place = ledger.iter().position(is_it)?.checked_sub(1)?;
+    ledger[place]["after"].as_f64()
 }
 
 /// The least limit or doubt of the ledger.
@@ -251,5 +260,18 @@ mod tests {
             assert!((expected - known.3).abs() <= 0.05, "{level:?}: {expected} is not {}", known.3);
         }
         assert_eq!(suspicions().unwrap(), in_field::SUSPICIONS);
+    }
+
+    #[test]
+    fn a_suspicion_that_became_a_headline_counts_as_one() {
+        let why = format!("calibration: of 24{OF_SUSPICIONS}19 were right");
+        let answer = serde_json::json!({
+            "grade": "wrong", "verdict": "device.stall", "confidence": 0.74, "ledger": [
+                { "step": "factor", "why": "level E: a trace with reports", "after": 0.57 },
+                { "step": "curve", "why": why, "after": 0.74 },
+            ],
+        });
+        assert_eq!(right_suspicion(&answer), Some(false));
+        assert_eq!((before(&answer, OF_SUSPICIONS), before(&answer, OF_FIELD)), (Some(0.57), None));
     }
 }
