@@ -21,7 +21,7 @@
 //! corrupt frame. This distinguishes a disk or its path from the workload, but not the disk from
 //! its path: of 27 published logs with a known cause 6 were a fault of the drive, 15 of cable,
 //! port, power or adapter. One line suffices if it reports that all attempts at a command ended
-//! without an answer.
+//! without an answer. Requests that Windows tried again are such commands, but stay a suspicion.
 //!
 //! Or five intervals of `dstat` or `vmstat` in which CPUs wait for I/O and nothing is moved, beside
 //! others that move 10 MB/s. Or a program lists six requests of five seconds and more that all took
@@ -197,6 +197,7 @@ fn of_log(case: &Case) -> Option<Finding> {
     let optical = given_up.iter().all(|line| line.message.is_of_a_packet_device());
     // A log alone does not distinguish them, unless the drive itself shows that it failed.
     let fatal = given_up.iter().any(|line| is_fatal(line));
+    let retried = given_up.iter().all(|line| line.kind == MessageKind::Retried);
     finding.blame = (!fatal).then_some(Blame::DiskOrPath);
     finding.sentence = match guest {
         _ if fatal => format!(
@@ -218,6 +219,11 @@ fn of_log(case: &Case) -> Option<Finding> {
              timed out in the kernel's log; a disk on the same channel waits until the port was \
              reset, and is not faulty itself{behind}"
         ),
+        None if retried => format!(
+            "{name} did not answer in time: {n} tried again in the log of the system, none \
+             reported as failed: {}{behind}",
+            bus.suspects()
+        ),
         // The drive answered each of them, with an error.
         None if given_up.iter().all(|line| line.kind == MessageKind::Command) => format!(
             "{name} aborted commands: {n} failed in the kernel's log, without a medium or link \
@@ -235,7 +241,6 @@ fn of_log(case: &Case) -> Option<Finding> {
     finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
     let why = "each was tried again and none is reported as failed: load, a path or a driver can \
                be the reason";
-    let retried = given_up.iter().all(|line| line.kind == MessageKind::Retried);
     finding.doubt_if(retried, why, SHAPE_ALONE);
     let why = "the host controller of a card can abort commands just like the card";
     finding.doubt_if(bus == Bus::Card, why, ONE_OF_TWO_OF_FEW);

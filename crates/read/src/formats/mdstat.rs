@@ -130,11 +130,9 @@ static LABELS: Labels = Labels {
             add_degraded(found.line(), report, sink)
         })
         .like(&["[4/3] [UUU_]"]),
-        perhaps("^{rest:text}=", |found, report, sink| {
-            let line = found.line();
-            let is_rest = line.starts_with("finish=") || line.starts_with("speed=");
-            (is_rest && report.kept(BUSY).is_some()).then_some(())?;
-            add_pace(line, report, sink)
+        perhaps("^{finish|speed}=", |found, report, sink| {
+            report.kept(BUSY)?;
+            add_pace(found.line(), report, sink)
         })
         .like(&["finish=3026.3min speed=37987K/sec", "speed=0K/sec"]),
         perhaps("^{action:word}{ }={waits:text}", |found, report, sink| {
