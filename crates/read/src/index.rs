@@ -13,13 +13,15 @@ use crate::{FORMATS, Format, WallTime};
 
 /// Needles that are not text but the shape of a line, by name: of listings that may begin with
 /// numbers alone.
-const SHAPES: [Shape; 9] = [
+const SHAPES: [Shape; 11] = [
     Shape { name: "^address", has: has_address, is_of_part: true },
     Shape { name: "^bracket", has: |line| begins(line, is_bracket), is_of_part: false },
     Shape { name: "^comma", has: begins_with_comma, is_of_part: false },
     Shape { name: "^document", has: begins_document, is_of_part: false },
     Shape { name: "^function", has: begins_with_function, is_of_part: false },
+    Shape { name: "^indented", has: is_indented, is_of_part: false },
     Shape { name: "^moment", has: |line| WallTime::read(line).is_some(), is_of_part: false },
+    Shape { name: "^nanoseconds", has: has_nanoseconds, is_of_part: true },
     Shape { name: "^number", has: |line| begins(line, is_of_number), is_of_part: false },
     Shape {
         name: "^numbers",
@@ -232,6 +234,20 @@ fn begins_document(line: &str) -> bool {
     let list = || text.strip_prefix('[').map(|rest| rest.trim_start_matches(is_blank));
     let inside = |rest: &str| rest.is_empty() || rest.starts_with(['{', '[', ']']);
     text.starts_with('{') || list().is_some_and(inside)
+}
+
+/// Whether two blanks and no more are before the first word.
+fn is_indented(line: &str) -> bool {
+    line.strip_prefix("  ").is_some_and(|rest| !rest.starts_with(is_blank))
+}
+
+/// Whether there is a point with nine digits behind it.
+fn has_nanoseconds(line: &str) -> bool {
+    const DECIMALS: usize = 9;
+    let bytes = line.as_bytes();
+    let decimals = |point: usize| bytes.get(point + 1..=point + DECIMALS);
+    memchr::memchr_iter(b'.', bytes)
+        .any(|point| decimals(point).is_some_and(|digits| digits.iter().all(u8::is_ascii_digit)))
 }
 
 /// Whether the first word is a moment and has a comma, as one with a fraction has.

@@ -68,6 +68,9 @@ pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
             && !name.starts_with(' ')
             && rest.trim_start().starts_with("stack:");
     }
+    if !line.contains("0x") {
+        return false;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());

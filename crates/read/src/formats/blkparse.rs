@@ -34,8 +34,12 @@ use crate::text::recent::RecentNames;
 use crate::text::repair::has_odd;
 use crate::trace::pairing::{Action, Pairing, Point};
 
-pub(super) const FORMAT: Format =
-    Format::by_line::<Blkparse>("block layer traces printed by blkparse", Level::D, &[], begins);
+pub(super) const FORMAT: Format = Format::by_line::<Blkparse>(
+    "block layer traces printed by blkparse",
+    Level::D,
+    &["^nanoseconds"],
+    begins,
+);
 
 /// Decimals blkparse prints of a second (`%t`, nanoseconds).
 const DECIMALS: usize = 9;

@@ -60,8 +60,9 @@ static LABELS: Labels = Labels {
     near: 2,
     lines: &[
         begins("^Personalities :", |_, _, _| Some(())).like(&["Personalities : [raid1] [raid6]"]),
-        begins("^{array:word} : {state:word} {members:text}", |found, report, sink| {
-            let (array, state) = (found.text("array")?, found.text("state")?);
+        begins("^md{number:word} : {state:word} {members:text}", |found, report, sink| {
+            let (array, _) = found.line().split_once(' ')?;
+            let state = found.text("state")?;
             let is_read_only = found.line().contains("(read-only)");
             report.keep_text(ARRAY, array);
             sink.add_fact_here(
@@ -74,8 +75,7 @@ static LABELS: Labels = Labels {
         })
         .when(|found| {
             let states = ["active", "inactive", "broken", "clear", "readonly", "clean"];
-            found.text("array").is_some_and(|array| array.starts_with("md"))
-                && found.text("state").is_some_and(|state| states.contains(&state))
+            found.text("state").is_some_and(|state| states.contains(&state))
                 && members(found).next().is_some()
         })
         .opens_record()

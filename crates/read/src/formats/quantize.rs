@@ -32,13 +32,16 @@ use crate::program::*;
 use crate::text::numbers::fine_unit_ns;
 
 pub(super) const FORMAT: Format =
-    Format::program::<Quantize>("DTrace latency histograms (quantize)", Level::B, &[], sniff);
+    Format::program::<Quantize>("DTrace latency histograms (quantize)", Level::B, NEEDLES, sniff);
 
 /// Drivers whose instances DTrace's io provider names (`dev_statname`).
 const DRIVERS: [&str; 12] =
     ["ada", "blkdev", "cmdk", "da", "disk", "dad", "md", "nvd", "sd", "ssd", "vdc", "xdf"];
 /// More key lines than a script has; the rest is prose.
 const KEYS_KEPT: usize = 4;
+
+/// Of a table, and of the key above it.
+const NEEDLES: &[&str] = &["Distribution", "^indented"];
 
 fn sniff(head: &[&str]) -> Detect {
     let Some((last, before)) = head.split_last() else { return Detect::No };
