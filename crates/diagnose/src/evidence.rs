@@ -52,6 +52,7 @@ pub(crate) mod reported_problem;
 pub(crate) mod requesters;
 pub(crate) mod round_trips;
 pub(crate) mod runs;
+pub(crate) mod senders;
 pub(crate) mod shared_path;
 pub(crate) mod shares;
 pub(crate) mod shortage;

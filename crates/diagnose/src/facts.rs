@@ -315,6 +315,11 @@ impl<'s, 'a> About<'s, 'a> {
         all.rfind(|reading| self.facts.reaches(reading, self.host)).copied()
     }
 
+    /// The same about another disk.
+    pub fn of(self, disk: &'s str) -> About<'s, 'a> {
+        self.facts.about(self.host, disk)
+    }
+
     /// The task that waited for I/O the greatest share of its time, as a share and its name: `98.12
     /// % mysqld (4711)`.
     pub fn waiting_task(self) -> Option<(f64, &'a str, FactReading<'a>)> {

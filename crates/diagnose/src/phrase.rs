@@ -138,6 +138,11 @@ pub(crate) fn capture(disk: &str, seconds: u32) -> String {
     format!("`iowhy why --for {seconds}s{device}`")
 }
 
+/// The step that shows who sends a load.
+pub(crate) fn who_sends(disk: &str) -> String {
+    format!("{} shows which processes send the requests", capture(disk, 30))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, RankedFindings, Rule};
 use crate::evidence::confidence::NOTICEABLE;
-use crate::evidence::{medium_readings, requesters};
+use crate::evidence::{medium_readings, requesters, senders};
 use crate::facts::disk_names;
 use crate::options::Calibration;
 
@@ -107,6 +107,7 @@ pub(crate) fn rank(
     calibrate_in_field(analysis, &mut findings);
     bound(analysis, &mut findings);
     requesters::add_requesters(analysis, &mut findings);
+    senders::name(analysis, &mut findings);
     findings.iter_mut().for_each(Finding::state_doubts);
     stacked::fit(analysis, &mut findings);
     foreign::fit(analysis, &mut findings);

@@ -677,7 +677,7 @@ fn one_disk_that_did_better_in_the_same_test() {
         let text: String = seconds.iter().map(|one| test(*one)).collect();
         sure(&judged(&[&text]), Verdict::LayerAbove)
     };
-    assert!((0.3..0.6).contains(&says(&[7.1, 3.01, 3.02])));
+    assert!(says(&[7.1, 3.01, 3.02]) > 0.6);
     assert!(says(&[3.4, 3.01, 3.02]) <= 0.0);
     // It varies by itself, and a cache.
     assert!(says(&[7.1, 5.0, 3.6, 3.0]) <= 0.0);

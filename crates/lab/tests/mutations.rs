@@ -319,6 +319,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P21-37-flush-of-a-guest-on-a-laptop-does-not-end", "shuffled"),
     ("published/P23-23-trim-that-everybody-waits-for", "shuffled"),
     // Rows above their heading are not counted, and the shares are of the rest.
+    ("cases/asleep-and-not-for-a-disk", "shuffled"),
     ("postgres_waits/pg_wait_sampling-1.1--profile", "shuffled"),
     // The removed part says that the first test flushed its data.
     ("published/P16-29-same-folder-by-two-layers", "heading-halved"),

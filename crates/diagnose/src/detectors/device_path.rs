@@ -25,7 +25,8 @@
 //!   hour, by a drive with at most a thousand hours of operation;
 //! - requests that failed with ENOLINK;
 //! - transport errors counted by illumos;
-//! - reads, writes and flushes of one member that failed alike;
+//! - reads, writes and flushes of one member that failed alike, or ten wrong checksums and more of
+//!   one member while its pool counts no error of two others and more;
 //! - reads or writes refused as an unknown command, which every drive knows;
 //! - members that their array dropped together between two reports, or wrong checksums alone on
 //!   three and more members, half of all, of several pools.
@@ -37,6 +38,7 @@
 //!
 //! Suspected only:
 //!
+//! - three failed requests and more of a SCSI or SATA disk while nothing else is logged of it;
 //! - errors corrected by a PCIe link, if a storage driver owns the function, by their rate;
 //! - a link that woke up without a corrupted frame while commands failed;
 //! - an NVMe controller that is lost although it is ready;
@@ -55,7 +57,8 @@
 //! Or the settings of a drive say `using_dma = 0` and one stream from it is below 10 MB/s; or two
 //! disks and more of one test read below 5 MB/s, equally slowly, and two others ten times as fast.
 //! Or one stream from the only disk of an input reaches 0.45 to 0.89 of the rate of its only USB
-//! link, and that link is USB 2 (`lsusb -t`).
+//! link, and that link is USB 2 (`lsusb -t`); or of one of its links, and another time more than
+//! USB 2 carries.
 //!
 //! ## Wrong if
 //! The CRC count is old and does not increase. Resets follow a medium error or an unplugged cable,

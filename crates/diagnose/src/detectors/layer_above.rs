@@ -41,8 +41,10 @@
 //! lies between makes each request wait there; suspected only with more than 32 in flight, where a
 //! full queue does the same. Or the kernel's log shows that the kernel itself failed (oops), and no
 //! disk that did, while tasks hang, half of the time all of them wait for I/O, or more than 16 are
-//! in uninterruptible sleep. Suspected: all tasks that hang do so within one kernel module, for
-//! nothing that is I/O; or the same test of one disk differs by two to six times.
+//! in uninterruptible sleep. Or the same test of one disk differs by two to six times, or is a
+//! quarter faster without the page cache. Or a program is in uninterruptible sleep while CPUs are
+//! idle for half of the time and iowait is below 0.35 %: what sleeps for I/O is counted as iowait.
+//! Suspected: all tasks that hang do so within one kernel module, for nothing that is I/O.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -175,7 +177,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let volumes = throughput::slow_volumes(analysis, DETECTOR.verdict);
     let commits = committers::of_transactions(analysis, DETECTOR.verdict);
     let stuck = arrays::standing_still(analysis, DETECTOR.verdict);
-    let unlike = throughput::unlike_itself(analysis, DETECTOR.verdict);
+    let unlike = throughput::unlike_itself(analysis, DETECTOR.verdict)
+        .into_iter()
+        .chain(throughput::behind_the_cache(analysis, DETECTOR.verdict));
     let latches = latches::waits(analysis, DETECTOR.verdict);
     let inside = held_inside::findings(analysis, DETECTOR.verdict);
     let held = runs::held_in_submission(analysis, DETECTOR.verdict);
@@ -183,7 +187,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches).chain(inside);
     let more = more.chain(locks).chain(checkpoints::waited(analysis, DETECTOR.verdict));
     let failed = failed_kernel::findings(analysis, DETECTOR.verdict);
-    let hung = blocked_tasks::within_a_module(analysis, DETECTOR.verdict);
+    let hung = blocked_tasks::within_a_module(analysis, DETECTOR.verdict)
+        .into_iter()
+        .chain(blocked_tasks::for_no_io(analysis, DETECTOR.verdict));
     let more = more.chain(held).chain(failed).chain(hung);
     above.chain(held_back).chain(volumes).chain(more).collect()
 }

@@ -18,7 +18,8 @@
 //! that is at the same block in two reports, or whose report is impossible. One whose own thread
 //! hangs in the kernel's log is suspected only. Work at the rate that its own driver requests
 //! (DRBD's `want`, 90 %) is limited by that. If this work is most of what the members read and
-//! write, it is what keeps them busy.
+//! write, it is what keeps them busy. Without a report: two disks and more are read at 5 MB/s and
+//! more, at one rate (to a fifth), while the md arrays of the same listing move a tenth at most.
 //!
 //! ## Wrong if
 //! It was just as slow before that began. If a member counts errors, that member is the cause: the
@@ -31,8 +32,12 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Evidence, Finding, Level, MessageKind, PathEvent, Unit, Verdict, key};
+use iowhy_model::Order as _;
+use iowhy_model::{
+    DeviceId, Evidence, Finding, Level, MessageKind, Op, PathEvent, Unit, Verdict, key,
+};
 
+use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
@@ -174,7 +179,83 @@ fn hangs(analysis: &Analysis, array: &str) -> bool {
     hung.any(|line| line.message.hung_array() == Some(array))
 }
 
+/// Bytes per second that each member of unreported background work reads at least, the factor by
+/// which members differ, and the share of it that their arrays move at most (choices); and its
+/// weight: something may also read the disks themselves, at the same rate.
+const READ_BELOW: f64 = 5e6;
+const AS_FAST: f64 = 1.2;
+const READ_ABOVE: f64 = 0.1;
+const BELOW_ARRAYS: f64 = 0.87;
+
+/// Two disks and more that are read at one rate while the arrays of the same listing read and write
+/// next to nothing: a check or resync reads members below their array (drivers/md/md.c,
+/// md_do_sync), and no program is seen that does.
+fn below_arrays(analysis: &Analysis) -> Vec<Finding> {
+    let found = (0..analysis.recording.listings.len()).filter_map(|place| {
+        let rows: Vec<&IntervalSample> =
+            analysis.rows_in(place).into_iter().filter_map(|rows| rows.last().copied()).collect();
+        let (arrays, others): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| disk_names::kind(&row.disk) == "md");
+        let read = |row: &IntervalSample| {
+            row.interval.of(Op::Read).and_then(|rates| rates.bytes_per_s).unwrap_or(0.0)
+        };
+        let mut members: Vec<(&IntervalSample, f64)> = others
+            .into_iter()
+            .map(|row| (row, read(row)))
+            .filter(|(row, per_s)| *per_s >= READ_BELOW && !disk_names::is_stacked(&row.disk))
+            .collect();
+        members.order_by(|a, b| a.1.total_cmp(&b.1));
+        let (least, most) = (members.first()?.1, members.last()?.1);
+        let moved: f64 = arrays.iter().map(|row| row.interval.bytes_per_s()).sum();
+        let is_below = members.len() > 1
+            && !arrays.is_empty()
+            && most <= AS_FAST * least
+            && moved <= READ_ABOVE * least;
+        is_below.then_some(())?;
+        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
+        finding.subject.devices = members.iter().map(|(row, _)| row.device).collect();
+        let names: Vec<String> = members.iter().map(|(row, _)| row.disk.clone()).collect();
+        finding.sentence = format!(
+            "{} are read at {} each while the md arrays read and write {}: a check, resync or \
+             rebuild reads members below their array, and no program",
+            phrase::list(&names),
+            phrase::rate(least),
+            phrase::rate(moved)
+        );
+        let n = members.len() as u64;
+        let (computed, printed) = (analysis.computed(place, n), analysis.printed(place, n));
+        finding.evidence = vec![
+            printed.bytes_per_s("read from each member, at least", least).above(READ_BELOW),
+            computed.ratio("ratio of the most to the least", most / least).below(AS_FAST),
+            printed.bytes_per_s("read and written by the arrays", moved).below(READ_ABOVE * least),
+        ];
+        finding.assume(BELOW_ARRAYS, "members read alike, and nothing through their arrays");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "`cat /proc/mdstat` shows no check, resync or recovery: then something reads the disks \
+             themselves",
+        ]);
+        finding.next_step = lines(&[
+            "`cat /proc/mdstat`: which array, and when does it end? `cat \
+             /sys/block/md*/md/sync_action`",
+            "limit its rate meanwhile (`/proc/sys/dev/raid/speed_limit_max`), or move the monthly \
+             check (`mdcheck`, `raid-check`) to a quiet hour",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
 fn detect(analysis: &Analysis) -> Vec<Finding> {
+    let mut found: Vec<Finding> = reported(analysis);
+    // What an array reports needs no inference.
+    if found.is_empty() {
+        found = below_arrays(analysis);
+    }
+    found
+}
+
+fn reported(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for (listing, known) in analysis.listings() {
         let host = analysis.host(listing);

@@ -381,8 +381,6 @@ fn advise(finding: &mut Finding, disk: &str) {
         "a peer of the same class under the same load is much faster",
         "throughput is a round number: then a limit throttles it",
     ]);
-    finding.next_step = lines(&[
-        &format!("{} shows which processes send the requests", phrase::capture(disk, 30)),
-        "use fewer or larger I/Os, a cache, or more devices",
-    ]);
+    finding.next_step =
+        lines(&[&phrase::who_sends(disk), "use fewer or larger I/Os, a cache, or more devices"]);
 }

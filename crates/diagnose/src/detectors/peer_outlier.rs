@@ -17,12 +17,12 @@
 //! histograms of one operation and stage. The spread is that of the peers, never of the suspect, so
 //! that a tail does not hide itself. The larger z must exceed 3 + 0.25 log2 N, and the value must
 //! be 1.3 times the peers'. Of two or three disks with the same rate, size and share of reads (to a
-//! tenth), such as the halves of a mirror, one must be ten times slower than the others, and take
-//! 50 ms; for NVMe drives four times and 20 ms. (A plain three-sigma rule cannot fire with fewer
-//! than eleven disks.) Of the disks of one name on two machines of an input, one gives the same
-//! test of one stream less than 20 MB/s and a tenth of the other's rate. Suspected: of four disks
-//! or more, one gives that test a third of the median, or three fifths of it if it is three times
-//! as far from its peers as they are from each other.
+//! tenth; to a half, if they are members of one array), one must be ten times slower than the
+//! others, and take 50 ms; for NVMe drives four times and 20 ms. (A plain three-sigma rule cannot
+//! fire with fewer than eleven disks.) Of the disks of one name on two machines of an input, one
+//! gives the same test of one stream less than 20 MB/s and a tenth of the other's rate. Suspected:
+//! of four disks or more, one gives that test a third of the median, or three fifths of it if it is
+//! three times as far from its peers as they are from each other.
 //!
 //! ## Wrong if
 //! The disk has different data (a hot spot), is a different model, is being rebuilt, or a neighbour
@@ -66,7 +66,8 @@ pub(super) const DETECTOR: Detector = Detector {
         what: "the latencies of at least four disks that share a load",
     },
     // Peers under the same load are a better baseline than an assumed class.
-    explains: &[Verdict::DeviceSlow],
+    // Work of an array waits for its slowest member.
+    explains: &[Verdict::DeviceSlow, Verdict::LoadRebuild],
     rule: Rule::Detect(detect),
 };
 

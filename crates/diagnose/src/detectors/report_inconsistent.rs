@@ -30,7 +30,9 @@
 //! - the mean of a histogram and the averages of the same device in the same document differ by
 //!   more than a factor of two, or two listings of averages do at equal queue depth;
 //! - a test wrote into the page cache, and the same test with its data on the medium is three times
-//!   slower or more; or each of its calls moved a kilobyte at most and took less than 50 µs;
+//!   slower or more; or each of its calls moved a kilobyte at most and took less than 50 µs; or all
+//!   tests of the input took a second and wrote 100 MB at most, without a flush;
+//! - a test wrote the kernel's random numbers, at 500 MB/s or less;
 //! - the same read of one device ran six times faster or more another time, at 500 MB/s or more;
 //! - programs wrote ten times as much as the disks did in the same seconds, at 100 MB/s or more;
 //! - a round of a page cleaner that had nothing to write took more than an hour;

@@ -42,8 +42,10 @@ pub(crate) struct ArrayState<'a> {
 pub(crate) fn state_of<'a>(about: About<'_, 'a>) -> ArrayState<'a> {
     let is_md = disk_names::kind(about.disk) == "md";
     let counted = about.number(key::ARRAY_DEGRADED).filter(|(missing, _)| *missing > 0.0);
-    let reported =
-        about.last(key::ARRAY_STATE).filter(|reading| disk_models::is_degraded(reading.text()));
+    let reported = about
+        .last(key::ARRAY_STATE)
+        .filter(|reading| disk_models::is_degraded(reading.text()))
+        .filter(|_| !all_are_used(about));
     let action =
         about.last(key::ARRAY_ACTION).and_then(|reading| disk_models::rebuilding(reading.text()));
     let speed = about.number(key::ARRAY_SPEED);
@@ -55,6 +57,20 @@ pub(crate) fn state_of<'a>(about: About<'_, 'a>) -> ArrayState<'a> {
         at_floor: speed.filter(|_| action.is_some() && is_md),
         action,
     }
+}
+
+/// Whether a pool uses each of its members: one with many errors alone makes it `DEGRADED` too
+/// (zpoolconcepts(7)).
+fn all_are_used(about: About) -> bool {
+    let Some(members) = about.last(key::DEVICE_SLAVES) else { return false };
+    let members = members.fact.value.words().unwrap_or_default();
+    let states: Vec<&str> = members
+        .iter()
+        .filter_map(|member| about.of(member).last(key::MEMBER_STATE))
+        .map(|state| state.text())
+        .collect();
+    // Of a member that is online no state is kept.
+    !states.is_empty() && states.iter().all(|state| *state == "degraded")
 }
 
 /// Two reports of the same block: a position in Linux is exact to a block, so active work changes

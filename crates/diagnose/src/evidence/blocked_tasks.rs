@@ -8,6 +8,7 @@ use iowhy_model::{Bound, Finding, KeyFamily, MessageKind, Unit, Verdict, key, wa
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, lines};
+use crate::evidence::clean_bills;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::disk_names;
@@ -117,6 +118,64 @@ pub(crate) fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Find
         Some(finding)
     });
     found.collect()
+}
+
+/// Idle CPU time that would show a wait for I/O, and the iowait up to which there is next to none:
+/// one task that waits for I/O all the time makes a share of one CPU (choices: of 24 CPUs, a
+/// twelfth of the time).
+const NEARLY_IDLE: f64 = 0.5;
+const NEXT_TO_NONE: f64 = 0.0035;
+/// What it is worth: a screen is a moment, and a task may be in a short wait.
+const NO_IO: f64 = 0.62;
+const ONE_SCREEN: f64 = 0.75;
+
+/// Tasks in uninterruptible sleep while idle CPUs do not wait for I/O: the kernel counts as iowait
+/// what sleeps for I/O (kernel/sched/core.c, io_schedule), so they wait for something else.
+pub(crate) fn for_no_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let (tasks, reading) = analysis.own_number(host, key::TASKS_BLOCKED)?;
+        let names = names(analysis, host);
+        let (first, _) = names.iter().find(|(name, _)| kernel_threads::is_program(name))?;
+        let (iowait, mut builder) = clean_bills::without_iowait(analysis, host)?;
+        let idle = analysis.own_number(host, key::CPU_MEAN.of("idle"))?.0;
+        let logged = analysis.facts.log_of(move |of| of == host).next().is_some();
+        let measured = analysis
+            .intervals
+            .iter()
+            .any(|row| analysis.host(row.listing) == host && !row.interval.since_boot);
+        let is_clear = iowait <= NEXT_TO_NONE && idle >= NEARLY_IDLE && tasks >= 1.0;
+        (is_clear && !logged && !measured && !is_of_a_server(analysis, host)).then_some(())?;
+        let what = "tasks in uninterruptible sleep";
+        builder.fact(&reading, what, (tasks, Unit::Count), Some(Bound::Above(0.0)));
+        let mut finding = builder.finding(verdict, None);
+        finding.sentence = format!(
+            "{first} is in uninterruptible sleep although idle CPUs wait for I/O {} of the time: \
+             it does not wait for a disk, but for a lock, a timer or a driver in the kernel, or a \
+             server",
+            phrase::percent(iowait)
+        );
+        finding.assume(NO_IO, "a wait that is not counted as one for I/O");
+        finding.doubt("one screen is a moment: a short wait looks the same", ONE_SCREEN);
+        (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+        finding.refuted_by = lines(&[
+            "its state changes from one second to the next: `top -d 1`, and `iostat -x 1` shows a \
+             busy disk",
+        ]);
+        finding.next_step = lines(&[
+            "`cat /proc/PID/stack` and `cat /proc/PID/wchan`, several times: in which function of \
+             the kernel does it wait?",
+            "`findmnt -T` of its files: a network mount waits without being counted as iowait",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Whether the input has a mount of a server.
+fn is_of_a_server(analysis: &Analysis, host: Host) -> bool {
+    analysis
+        .listings_of(host)
+        .any(|(_, listing)| listing.facts.iter().any(|fact| fact.key == key::MOUNT_TYPE))
 }
 
 /// Tasks that hang in one place by no accident (a choice).

@@ -90,7 +90,7 @@ fn cleared(mut finding: Finding, refuted_by: [&str; 2]) -> Finding {
 }
 
 /// iowait and its evidence, where idle CPUs do not wait for I/O.
-fn without_iowait<'a>(
+pub(crate) fn without_iowait<'a>(
     analysis: &'a Analysis<'a>,
     host: Host<'a>,
 ) -> Option<(f64, EvidenceBuilder<'a>)> {

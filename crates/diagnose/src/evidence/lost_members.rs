@@ -5,6 +5,7 @@ use iowhy_model::{Bound, Unit, key};
 use crate::evidence::arrays::{self, MANY_FAILED};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::cases::Case;
+use crate::facts::disk_names;
 use crate::phrase;
 
 /// States in which a pool does not use a member, whatever the cause (zpoolconcepts(7)); OFFLINE is
@@ -46,7 +47,9 @@ pub(crate) fn fails_alone(builder: &mut EvidenceBuilder, case: &Case, most: f64)
     let (reads, writes, checksums) = (n("read"), n("write"), n("checksum"));
     // What the pool gave up is counted with that (`lost_by_its_pool`).
     let gone = about.last(key::MEMBER_STATE).is_some_and(|state| NOT_USED.contains(&state.text()));
-    let many = writes >= MANY_FAILED || reads >= MANY_FAILED && checksums >= MANY_FAILED;
+    // Bad memory, or a controller, would spread wrong checksums over the members.
+    let many = writes >= MANY_FAILED
+        || checksums >= MANY_FAILED && (reads >= MANY_FAILED || has_clean_peers(case));
     // Where reads alone fail it is the surface (`device.media`).
     let mixed = writes + checksums > 0.0;
     let alone = || !arrays::fails_with_others(case.analysis, case.name);
@@ -68,6 +71,32 @@ pub(crate) fn fails_alone(builder: &mut EvidenceBuilder, case: &Case, most: f64)
     }
     builder.words.push(format!("{} failed on this member of its pool alone", phrase::list(&words)));
     SINGLE_MEMBER
+}
+
+/// Other members that a pool has at least, for one with wrong checksums to stand out (a choice).
+const PEERS: usize = 2;
+
+/// Whether its pool has other members, and counts no error of any of them. A member that is brought
+/// up to date had old data, with old checksums.
+fn has_clean_peers(case: &Case) -> bool {
+    let about = case.about();
+    let Some((pool, members)) = about.array() else { return false };
+    if arrays::state_of(about.of(pool)).action.is_some_and(|action| action == "resilver") {
+        return false;
+    }
+    let members = members.fact.value.words().unwrap_or_default();
+    let others: Vec<&String> = members
+        .iter()
+        .filter(|other| *other != case.name && disk_names::disk(other) != case.name)
+        .collect();
+    let counted = |other: &String, kind| {
+        let errors = case.analysis.facts.about(about.host, other);
+        errors.number(key::MEMBER_ERRORS.of(kind)).map(|(n, _)| n)
+    };
+    let is_clean = |other: &&String| {
+        ["read", "write", "checksum"].into_iter().all(|kind| counted(other, kind) == Some(0.0))
+    };
+    others.len() >= PEERS && others.iter().all(is_clean)
 }
 
 /// A member that its pool cannot open, no longer sees or has failed, for any reason: the pool is

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::typed::PageCache;
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Layer, Op, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Evidence, Fact, Finding, Layer, Op, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
@@ -47,7 +47,8 @@ pub(crate) fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             .and_then(|all| all.max_by(|a, b| a.throughput().total_cmp(&b.throughput())));
         let finding = match control {
             Some(control) => Some(in_memory(analysis, run, control, verdict)),
-            None => by_calls(analysis, run, &all, verdict),
+            None => by_calls(analysis, run, &all, verdict)
+                .or_else(|| within_a_moment(analysis, run, &all, verdict)),
         };
         if !found.iter().any(|(device, _)| *device == run.device()) {
             found.extend(finding.map(|finding| (run.device(), finding)));
@@ -59,6 +60,7 @@ pub(crate) fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let reads: Vec<&Run> = known().filter(is_read).map(|(run, _)| run).collect();
     let found = found.into_iter().map(|(_, finding)| finding);
     let found = found.chain(just_written(analysis, verdict));
+    let found = found.chain(all.iter().filter_map(|run| generated(analysis, run, verdict)));
     found.chain(read_again(analysis, &reads, verdict)).collect()
 }
 
@@ -132,16 +134,27 @@ fn cached(
     device: DeviceId,
     bytes_per_s: f64,
 ) -> Option<PageCache> {
-    let facts = &analysis.recording.listings.get(place)?.facts;
-    let mut of_it = facts.iter().filter(|fact| fact.device == Some(device));
-    let is_its = |fact: &&iowhy_model::Fact| {
+    let mut of_it = facts_of(analysis, place, device, bytes_per_s);
+    let reported = &of_it.find(|fact| fact.key == key::RUN_CACHED)?.value;
+    [PageCache::Yes, PageCache::No].into_iter().find(|one| reported.text() == Some(one.name()))
+}
+
+/// What a listing states of a run of such a throughput.
+pub(crate) fn facts_of<'a>(
+    analysis: &Analysis<'a>,
+    place: usize,
+    device: DeviceId,
+    bytes_per_s: f64,
+) -> impl Iterator<Item = &'a Fact> {
+    let facts = analysis.recording.listings.get(place).into_iter().flat_map(|of| &of.facts);
+    let of_it = facts.filter(move |fact| fact.device == Some(device));
+    let is_its = move |fact: &&Fact| {
         let rate = fact.value.number();
         fact.key == key::RUN_THROUGHPUT
             && rate.is_some_and(|rate| (rate - bytes_per_s).abs() <= 1.0)
     };
-    of_it.find(is_its)?;
-    let reported = &of_it.find(|fact| fact.key == key::RUN_CACHED)?.value;
-    [PageCache::Yes, PageCache::No].into_iter().find(|one| reported.text() == Some(one.name()))
+    let from = of_it.skip_while(move |fact| !is_its(fact)).skip(1);
+    from.take_while(|fact| fact.key != key::RUN_THROUGHPUT)
 }
 
 fn in_memory(analysis: &Analysis, run: &Run, control: &Run, verdict: Verdict) -> Finding {
@@ -256,6 +269,67 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
     let fails = analysis.about(run.place(), &disk).number(key::SCAN_FAILED).is_some();
     finding.doubt_if(fails, "reads of the same disk fail: no rate says how it is", UNASKED);
     finish(&mut finding, "the same test with large blocks (`bs=1M`) is as slow");
+    Some(finding)
+}
+
+/// A write that took no longer, s, and moved no more, bytes, is in memory when it ends: the kernel
+/// begins to write back after five seconds, or beyond a tenth of the memory
+/// (Documentation/admin-guide/sysctl/vm.rst, dirty_background_ratio, dirty_writeback_centisecs).
+const MOMENT_S: f64 = 1.0;
+const KEPT: f64 = 1e8;
+
+/// A short write without a flush, where no test of the input was a longer one.
+fn within_a_moment(
+    analysis: &Analysis,
+    run: &Run,
+    all: &[Run],
+    verdict: Verdict,
+) -> Option<Finding> {
+    let is_short = |run: &Run| run.seconds() <= MOMENT_S && run.moved() <= KEPT;
+    let of_host = |other: &&Run| analysis.host(other.place()) == analysis.host(run.place());
+    let is_all = all.iter().filter(of_host).all(is_short) && analysis.intervals.is_empty();
+    (run.op() == Op::Write && is_all).then_some(())?;
+    let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+    finding.sentence = format!(
+        "the {} written to {} are the rate of memory, not of a disk: the test moved {} in {} and \
+         ended before the kernel wrote anything back",
+        phrase::rate(run.throughput()),
+        phrase::disk(run.name()),
+        phrase::bytes(run.moved()),
+        phrase::ns(1e9 * run.seconds())
+    );
+    let computed = analysis.computed(run.place(), 1);
+    finding.evidence = vec![
+        computed.bytes("bytes written", run.moved()).below(KEPT),
+        computed.seconds("duration", run.seconds()).below(MOMENT_S),
+        analysis.printed(run.place(), 1).bytes_per_s("throughput", run.throughput()),
+    ];
+    finding.assume(BY_CALLS, "too short and too small to reach a disk");
+    finish(&mut finding, "the same test with `conv=fdatasync` has the same rate");
+    Some(finding)
+}
+
+/// Bytes per second that the kernel's random numbers reach at most on one CPU (a choice: kernels
+/// before 4.8 make 5 to 20 MB/s, those since 5.17 some 500).
+const GENERATED: f64 = 5e8;
+
+/// A write of random numbers, which are made on one CPU meanwhile.
+fn generated(analysis: &Analysis, run: &Run, verdict: Verdict) -> Option<Finding> {
+    let per_s = run.throughput();
+    let mut facts = facts_of(analysis, run.place(), run.device(), per_s);
+    let is_generated = facts.any(|fact| fact.key == key::RUN_GENERATED);
+    (per_s <= GENERATED && is_generated).then_some(())?;
+    let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+    finding.sentence = format!(
+        "the {} written to {} are no rate of a disk: the source was the kernel's random numbers, \
+         which one CPU makes, as fast as that on many machines",
+        phrase::rate(per_s),
+        phrase::disk(run.name())
+    );
+    let printed = analysis.printed(run.place(), 1);
+    finding.evidence = vec![printed.bytes_per_s("throughput", per_s).below(GENERATED)];
+    finding.assume(BY_CALLS, "its source is slower than most disks");
+    finish(&mut finding, "`dd if=/dev/urandom of=/dev/null bs=1M count=100` is many times faster");
     Some(finding)
 }
 

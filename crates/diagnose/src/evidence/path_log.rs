@@ -10,6 +10,7 @@ use crate::evidence::guests;
 use crate::evidence::shared_path::{CORRUPTED, FAILED, WAS_RESET};
 use crate::evidence::signals::{self, Signal, path, program};
 use crate::evidence::throughput;
+use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 
 /// What the log reports of link and controller. Below an accusation with the prior (choices): a
@@ -18,7 +19,7 @@ use crate::facts::kernel_log::LogLine;
 /// PCIe errors cost microseconds each: 0.29 and 0.55 with the prior. Aborted commands and timeouts
 /// weigh as for ATA and SCSI disks (`device.stall`). A disk that disappeared without an earlier
 /// failed command may have been unplugged, and a single reset of a link may be a resume.
-pub(crate) const LOGGED: [Signal; 21] = [
+pub(crate) const LOGGED: [Signal; 22] = [
     path(MessageKind::Link, &[PathEvent::DeadPort], SEEN_ONCE)
         .again(WAS_RESET)
         .takes(|case, line| !signals::is_discard(line) && !recovers(case, line))
@@ -105,8 +106,27 @@ pub(crate) const LOGGED: [Signal; 21] = [
             confidence::beyond(lines.len() as f64, RESETS).min(most)
         })
         .what("aborted command(s) or adapter error(s) in the kernel's log"),
+    path(MessageKind::IoError, &[], UNEXPLAINED)
+        .only_if(is_unexplained)
+        .takes(|_, line| !signals::is_discard(line))
+        .what("failed request(s) without a reason, in the kernel's log"),
     program(also_logged),
 ];
+/// Weight, nats, of requests to a disk that failed while nothing else is logged of it: 0.55 with
+/// the prior. The disk, its path or its target failed them, and not the load.
+const UNEXPLAINED: f64 = 1.6;
+/// Failed requests from which on it is not an odd one (a choice: a partition table that is read
+/// from an empty reader fails once or twice).
+const FAILED_AGAIN: u64 = 3;
+
+/// Whether requests to a disk of a bus failed, and its log has no reason.
+fn is_unexplained(case: &Case) -> bool {
+    let is_it = |line: &&&LogLine| line.kind == MessageKind::IoError;
+    let errors: Vec<&LogLine> = case.log.iter().filter(is_it).copied().collect();
+    disk_names::is_of_any_bus(case.name)
+        && case.log.len() == errors.len()
+        && LogLine::messages(&errors) >= FAILED_AGAIN
+}
 /// Weight, nats, of what shows once that a disk does not answer over its path, and not which of the
 /// two failed: 0.64 with the prior. Six of six first answers on new captures were on the right
 /// side (docs/decisions/0130).

@@ -16,6 +16,9 @@ const GROUP: usize = 4;
 /// not chance.
 const SAME: f64 = 1.1;
 const COUNTED: u64 = 100;
+/// The same of members of one array, which share its work: requests are merged by chance (a
+/// choice).
+const SAME_OF_ARRAY: f64 = 1.5;
 /// Means this near to each other are equal: the spread of a model series (docs/METHOD.md, 7 Peers).
 const ALIKE: f64 = 1.3;
 /// Requests looked at per disk: a median of this many is known to 1 %.
@@ -91,7 +94,7 @@ impl Work {
 /// or three with the very same work.
 pub(crate) fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     let mut families = groups(analysis, listing);
-    families.retain(|family| is_group(family) || are_twins(family));
+    families.retain(|family| is_group(family) || are_twins(analysis, listing, family));
     families
 }
 
@@ -102,16 +105,19 @@ pub(crate) fn is_group(family: &[Member]) -> bool {
 
 /// Whether two or three disks do the very same work, as the halves of a mirror do: as many
 /// requests, of the same kind and size, whatever they take for it.
-fn are_twins(family: &[Member]) -> bool {
+fn are_twins(analysis: &Analysis, listing: usize, family: &[Member]) -> bool {
     let Some((first, others)) = family.split_first().filter(|(_, others)| !others.is_empty())
     else {
         return false;
     };
-    others.iter().all(|other| is_twin(first, other))
+    others.iter().all(|other| is_twin(analysis, listing, first, other))
 }
 
-fn is_twin(a: &Member, b: &Member) -> bool {
-    let same = |a: f64, b: f64| a.max(b) <= SAME * a.min(b);
+fn is_twin(analysis: &Analysis, listing: usize, a: &Member, b: &Member) -> bool {
+    let array = |disk| analysis.about(listing, disk).array().map(|(array, _)| array.to_string());
+    let of_array = array(&a.disk).is_some_and(|of_a| array(&b.disk) == Some(of_a));
+    let near = if of_array { SAME_OF_ARRAY } else { SAME };
+    let same = |a: f64, b: f64| a.max(b) <= near * a.min(b);
     let (rate, other) = (a.peer.rate.max(b.peer.rate), a.peer.rate.min(b.peer.rate));
     let work = a.work.zip(b.work).is_some_and(|(a, b)| {
         let sizes = match (a.bytes, b.bytes) {
@@ -159,7 +165,7 @@ pub(crate) fn fast_control_disk(
     let own = family.iter().find(is_it)?;
     let mut controls = family.iter().filter(|other| {
         other.device != device
-            && is_twin(own, other)
+            && is_twin(analysis, listing, own, other)
             && is_far_slower(own, own.mean_ns / other.mean_ns)
     });
     controls.next().map(|control| control.disk.clone())

@@ -16,6 +16,7 @@ use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::overdue::OVERRAN_S;
+use crate::evidence::page_cache;
 use crate::evidence::runs::{self, Run};
 use crate::evidence::shares;
 use crate::facts::disk_names;
@@ -39,9 +40,9 @@ const SLOW_RATIO: f64 = 10.0;
 pub(crate) const VOLUME: f64 = 0.5;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
-/// The same where another disk or the memory of the same test was fast, and the most that it is
-/// worth beside the doubt that others used the disk: all first answers with it named the right side
-/// or were rightly open (docs/decisions/0133).
+/// The same where another disk, the memory or the same disk was fast in the same test, and the most
+/// that it is worth beside the doubt that others used the disk: all first answers with it named the
+/// right side or were rightly open (docs/decisions/0133, 0135).
 const SLOW_BESIDE_FAST: f64 = 0.90;
 const MAY_BE_IN_USE: f64 = 0.87;
 /// What the kernel logs of a path that fails.
@@ -267,9 +268,7 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         let cached = analysis.stated(&reading).bytes_per_s("throughput of cached reads", value);
         finding.evidence.push(cached.above(SLOW_MEMORY));
     }
-    // A file, or a listing that lost its heading and goes by its tool, names no disk.
-    let tool = &analysis.listing(run.place()).source.format;
-    let is_named = disk_names::is_of_a_disk(run.name()) && run.name() != tool;
+    let is_named = names_a_disk(analysis, run.place(), run.name());
     let is_alone = !is_named || control.is_none() && fast.is_none();
     let why = "one stream of large requests, slower than any class";
     match is_alone {
@@ -296,6 +295,12 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         finding.next_step.splice(..0, phrase::about(&[dma], disk));
     }
     Some(finding)
+}
+
+/// Whether a name is that of one disk: a file, or a listing that lost its heading and goes by its
+/// tool, names none.
+fn names_a_disk(analysis: &Analysis, place: usize, name: &str) -> bool {
+    disk_names::is_of_a_disk(name) && analysis.listing(place).source.format != name
 }
 
 /// Weight of one short test: others may have used the disk meanwhile.
@@ -343,10 +348,16 @@ pub(crate) fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Findi
             let is_usb = about.last(key::DEVICE_TRANSPORT).is_some_and(|bus| bus.text() == "usb");
             about.number(key::DEVICE_LINK_SPEED).filter(|_| is_usb)
         });
-        let [(speed, reading)] = &usb.collect::<Vec<_>>()[..] else { continue };
+        let (slow, fast): (Vec<_>, Vec<_>) = usb.partition(|(speed, _)| *speed <= USB_2);
+        let [(speed, reading)] = &slow[..] else { continue };
         let best = beside.map(Run::throughput).fold(0.0, f64::max);
-        let share = best * 8.0 / speed;
-        if *speed > USB_2 || !CEILING.contains(&share) || best > run.throughput() {
+        let share = run.throughput() * 8.0 / speed;
+        // Where it hung on a faster link for a while, it was faster than the slow one is.
+        let is_told = match fast.is_empty() {
+            true => best <= run.throughput(),
+            false => best * 8.0 > USB_2,
+        };
+        if !is_told || !CEILING.contains(&share) {
             continue;
         }
         let disk = phrase::disk(run.name());
@@ -355,9 +366,13 @@ pub(crate) fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Findi
         let link = phrase::digits(speed / 1e6);
         finding.sentence = format!(
             "{disk} is as slow as its USB link: the link runs at {link} Mb/s (USB 2), and one \
-             stream of {} reached {}; the cable or the port is not USB 3",
+             stream of {} reached {}{}; the cable or the port is not USB 3",
             phrase::plural(run.op()),
-            phrase::rate(best)
+            phrase::rate(run.throughput()),
+            match fast.is_empty() {
+                true => String::new(),
+                false => format!(" (another time, on a faster link, {})", phrase::rate(best)),
+            }
         );
         let of_link = "throughput of one stream, divided by that of its link";
         finding.evidence = vec![
@@ -365,7 +380,9 @@ pub(crate) fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Findi
                 .computed(run.place(), 1)
                 .share(of_link, share)
                 .held(Bound::Between(*CEILING.start(), *CEILING.end())),
-            analysis.printed(run.place(), 1).bytes_per_s("throughput of one stream", best),
+            analysis
+                .printed(run.place(), 1)
+                .bytes_per_s("throughput of one stream", run.throughput()),
             analysis.stated(reading).bytes_per_s("link speed", speed / 8.0),
         ];
         finding.assume(AT_THE_CEILING, "a disk at the throughput of its link");
@@ -527,7 +544,11 @@ pub(crate) fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Findin
             printed.bytes_per_s("throughput of the worst run", worst),
             printed.bytes_per_s("throughput of the best run", best),
         ];
-        suspect(&mut finding, "the same disk was faster in the same test");
+        let why = "the same disk was faster in the same test";
+        match names_a_disk(analysis, place, name) {
+            true => suspect_up_to(MAY_BE_IN_USE, &mut finding, SLOW_BESIDE_FAST, why),
+            false => suspect(&mut finding, why),
+        }
         finding.next_step = lines(&[
             "repeat both, in turn and on an idle machine: does the difference stay with what was \
              changed?",
@@ -537,6 +558,62 @@ pub(crate) fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Findin
         Some(finding)
     });
     found.collect()
+}
+
+/// How many times faster one stream is without the page cache, where that costs what is missing (a
+/// choice: runs differ by a tenth), and its weight.
+const WITHOUT_CACHE: f64 = 1.25;
+const COPIED: f64 = 0.87;
+
+/// A disk that gives one stream more without the page cache than through it (`hdparm -t` with and
+/// without `--direct`): copies by the CPU and read-ahead limit it.
+pub(crate) fn behind_the_cache(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let is_direct = |run: &&Run| {
+        let mut facts = page_cache::facts_of(analysis, run.place(), run.device(), run.throughput());
+        facts.any(|fact| fact.key == key::RUN_DIRECT)
+    };
+    let all = streams(analysis);
+    let (direct, cached): (Vec<&Run>, Vec<&Run>) = all.iter().partition(is_direct);
+    let mut found: Vec<Finding> = Vec::new();
+    for run in direct {
+        let same = cached.iter().filter(|other| {
+            (other.device(), other.op()) == (run.device(), run.op())
+                && analysis.host(other.place()) == analysis.host(run.place())
+        });
+        let by_rate = |a: &&&Run, b: &&&Run| a.throughput().total_cmp(&b.throughput());
+        let Some(best) = same.max_by(by_rate) else { continue };
+        let times = run.throughput() / best.throughput();
+        let known = found.iter().any(|finding| finding.subject.device == Some(run.device()));
+        if known || times < WITHOUT_CACHE || best.throughput() < COMPARED {
+            continue;
+        }
+        let disk = phrase::disk(run.name());
+        let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+        finding.sentence = format!(
+            "{disk} gives one stream {} without the page cache and {} through it: the disk and its \
+             link are that fast, and copies by the CPU or a short read-ahead cost the rest",
+            phrase::rate(run.throughput()),
+            phrase::rate(best.throughput())
+        );
+        let printed = analysis.printed(run.place(), 1);
+        finding.evidence = vec![
+            analysis.computed(run.place(), 2).ratio("ratio of the two", times).above(WITHOUT_CACHE),
+            printed.bytes_per_s("throughput with O_DIRECT", run.throughput()),
+            printed.bytes_per_s("throughput through the page cache", best.throughput()),
+        ];
+        let why = "the same disk is faster without the page cache";
+        suspect_up_to(MAY_BE_IN_USE, &mut finding, COPIED, why);
+        finding.next_step = phrase::about(
+            &[
+                "`blockdev --getra {node}`, and the test again with more: `blockdev --setra 4096 \
+                 {node}`",
+                "`cpupower frequency-info` and `hdparm -T {node}`: how fast does the CPU copy?",
+            ],
+            disk,
+        );
+        found.push(finding);
+    }
+    found
 }
 
 /// How many times faster its peers are in the same test than a disk that is behind them; less if it

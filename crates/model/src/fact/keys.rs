@@ -281,7 +281,10 @@ keys {
     RUN_AT_ONCE "run.at_once" Count "maximum number of requests in flight in a run";
     RUN_CACHED "run.cached" PageCache "whether the page cache was used: yes, no or unknown";
     RUN_CPU "run.cpu" Percent "CPU time of a run's thread, share of its time";
+    RUN_DIRECT "run.direct" Count "runs that read or write without the page cache (O_DIRECT)";
     RUN_DURABLE "run.durable" Durable "when a run flushed its data";
+    RUN_GENERATED "run.generated" Count "runs that write random numbers which the kernel makes \
+        meanwhile";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
     RUN_OVERRAN "run.overran" Seconds "time by which a test of limited length overran its limit";
     RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";

@@ -172,6 +172,11 @@ fn records(line: &str) -> Option<f64> {
     (is_short_label && plain && !words.contains(['(', '='])).then_some(count as f64)
 }
 
+/// Whether the kernel makes the data as it is read (random(4)).
+fn is_generator(path: &str) -> bool {
+    matches!(path, "/dev/urandom" | "/dev/random")
+}
+
 /// A dd command as it was typed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Command {
@@ -228,7 +233,7 @@ impl Command {
 
     /// The direction, and what was read or written.
     fn target(&self) -> (Option<Op>, &str) {
-        let source = |path: &str| matches!(path, "/dev/zero" | "/dev/urandom" | "/dev/random");
+        let source = |path: &str| path == "/dev/zero" || is_generator(path);
         let sink = |path: &str| matches!(path, "/dev/null" | "/dev/zero" | "/dev/full");
         let (input, output) = (self.input.as_deref(), self.output.as_deref());
         match (input, output) {
@@ -368,6 +373,10 @@ impl Dd {
         let rate = BytesPerSecond((bytes / seconds).round());
         sink.add_fact(device, typed::RUN_THROUGHPUT, rate);
         sink.add_fact(device, typed::RUN_CACHED, cached);
+        let source = command.as_ref().and_then(|command| command.input.as_deref());
+        if op == Some(Op::Write) && source.is_some_and(is_generator) {
+            sink.add_fact(device, typed::RUN_GENERATED, 1u64);
+        }
         let durable =
             command.as_ref().filter(|command| command.durable).map(|_| Durable::EachWrite);
         let flushed = command.as_ref().and_then(|command| command.flushed);

@@ -187,8 +187,10 @@ impl Fio {
         self.stated.clear();
     }
 
-    /// A device by its name; of one of several servers by both names.
+    /// A device by its name; of one of several servers by both names. Where the line with the job's
+    /// name was cut off, the tool's stands for it.
     fn named(&self, name: &str, sink: &mut dyn Sink) -> DeviceId {
+        let name = if name.is_empty() { "fio" } else { name };
         match &self.server {
             Some(server) => sink.device(&format!("{server}:{name}")),
             None => sink.device(name),

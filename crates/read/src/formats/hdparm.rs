@@ -89,6 +89,9 @@ fn reads(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> 
     let device = report.device(sink);
     sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(bytes.round()));
     sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
+    if found.line().contains("O_DIRECT") {
+        sink.add_fact(device, typed::RUN_DIRECT, 1u64);
+    }
     overran(found, DISK_S, report, sink)
 }
 

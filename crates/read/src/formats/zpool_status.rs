@@ -97,6 +97,11 @@ fn is_header(text: &str) -> bool {
     matches!(words.as_slice(), ["NAME", "STATE", "READ", "WRITE", "CKSUM", ..])
 }
 
+/// Letters before the first that is no blank.
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
 /// `May 31 2025 13:16:36.123456789 ereport.fs.zfs.io`.
 fn is_event(text: &str) -> bool {
     text.rsplit_once(' ').is_some_and(|(stamp, class)| {
@@ -112,6 +117,8 @@ struct ZpoolStatus {
     scan: bool,
     /// The label whose text continues.
     label: &'static str,
+    /// How far the heading of the table is indented.
+    indent: Option<usize>,
     members: Vec<String>,
     /// Of the event being read: its class, its state, its member, its pool.
     class: String,
@@ -144,9 +151,10 @@ impl Reader for ZpoolStatus {
         }
         if is_header(text) || self.label == "config" && CLASSES.contains(&text) {
             self.label = "config";
+            self.indent = is_header(text).then(|| indent_of(line)).or(self.indent);
             return Step::Consumed;
         }
-        if let Some(step) = self.row(text, sink) {
+        if let Some(step) = self.row(line, sink) {
             return step;
         }
         if let Some((label, value)) = text.split_once(':')
@@ -250,7 +258,8 @@ impl ZpoolStatus {
     }
 
     /// A row of the table. Of one whose counts are no numbers the state is known all the same.
-    fn row(&mut self, text: &str, sink: &mut dyn Sink) -> Option<Step> {
+    fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Option<Step> {
+        let text = line.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
         let [name, member_state, rest @ ..] = words.as_slice() else { return None };
         if !STATES.contains(member_state) || name.ends_with(':') {
@@ -270,6 +279,12 @@ impl ZpoolStatus {
         let group = GROUPS.iter().any(|group| {
             name.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.contains('-'))
         });
+        // The first row is the pool, also where the lines above the table were cut off, and with
+        // them its work; members are indented further than the heading.
+        let is_first = self.pool.is_empty() && self.members.is_empty();
+        if is_first && self.indent == Some(indent_of(line)) && counts.is_some() {
+            (self.pool, self.scan) = (name.to_string(), true);
+        }
         if group || *name == self.pool {
             return Some(step);
         }
