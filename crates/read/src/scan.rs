@@ -435,7 +435,7 @@ impl Scanner<'_> {
         let among = |text: &str| Among::of(Index::built_in(), text);
         let begins = self.ask(&among, &text)?;
         // What is quoted was broken before, and a title stands above a heading.
-        if let Some(begins) = begins.filter(|begins| begins.wrapping.is_none()) {
+        if let Some(begins) = begins.filter(|begins| begins.wrapping.is_of_a_log()) {
             let rest = self.lines.text(next).into_owned();
             if self.ask(&among, &rest)?.is_none() {
                 return Ok(Some((begins, whole)));

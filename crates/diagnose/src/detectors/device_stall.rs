@@ -26,8 +26,10 @@
 //! Or five intervals of `dstat` or `vmstat` in which CPUs wait for I/O and nothing is moved, beside
 //! others that move 10 MB/s. Or a program lists six requests of five seconds and more that all took
 //! one of two times, as timeouts do. Or a test that ends by the clock (`hdparm -t`) ended ten
-//! seconds late: its last read was lost and repeated; not of an array, which may resync. Suspected:
-//! 16 tasks are blocked in each of three intervals of `vmstat` in which nothing is moved.
+//! seconds late: its last read was lost and repeated; not of an array, which may resync. Or the
+//! error handler of a SCSI host (`scsi_eh_2`), which sleeps unless commands failed, is in
+//! uninterruptible sleep or hangs. Suspected: 16 tasks are blocked in each of three intervals of
+//! `vmstat` in which nothing is moved.
 //!
 //! ## Wrong if
 //! The whole host was paused (all devices stall together, or `vmstat` shows steal time above 5 %:
@@ -48,6 +50,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
+use crate::evidence::blocked_tasks;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
@@ -104,6 +107,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let still = still.into_iter().chain(host_load::all_blocked(analysis, DETECTOR.verdict));
     let overdue = overdue::at_timeouts(analysis, DETECTOR.verdict);
     let overdue = overdue.into_iter().chain(overdue::overran(analysis, DETECTOR.verdict));
+    let overdue = overdue.chain(blocked_tasks::in_recovery(analysis, DETECTOR.verdict));
     traced.chain(timed_out(analysis)).chain(still).chain(overdue).collect()
 }
 

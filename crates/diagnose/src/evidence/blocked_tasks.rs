@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::Order as _;
-use iowhy_model::{Bound, Finding, KeyFamily, MessageKind, Unit, Verdict, key, waits};
+use iowhy_model::{Blame, Bound, Finding, KeyFamily, MessageKind, Unit, Verdict, key, waits};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, lines};
@@ -114,6 +114,64 @@ pub(crate) fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Find
              what the others wait for, and its stack shows the reason"
                 .to_string(),
             format!("look for known faults of {module} in this kernel; try a newer one"),
+        ];
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Weight of an error handler that does not sleep, and of one that hangs itself.
+const RECOVERS: f64 = 0.72;
+const HANGS: f64 = 0.80;
+
+/// SCSI hosts whose error handler is at work or hangs: a device there failed commands or does not
+/// answer, whatever the tasks that wait for it do.
+pub(crate) fn in_recovery(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let log = analysis.facts.log_of(move |of| of == host);
+        let hung: Vec<&LogLine> =
+            log.filter(|line| line.message.hung_recovery().is_some()).collect();
+        let mut builder = EvidenceBuilder::of(analysis);
+        let (number, does) = match hung.first() {
+            Some(line) => {
+                let what = "times the error handler of a SCSI host hung, in the kernel's log";
+                builder.log_lines(what, &hung, Some(Bound::Above(0.0)));
+                (line.message.hung_recovery()?, "hangs itself in a reset or a wait")
+            }
+            None => {
+                let at_work = names(analysis, host);
+                let is_it = |(name, _): &&(&str, f64)| kernel_threads::recovers(name).is_some();
+                let (name, _) = *at_work.iter().find(is_it)?;
+                let about = analysis.machine(host);
+                let member = key::TASKS_BLOCKED_BY.member(name);
+                let (n, reading) = about.machine_number(member)?;
+                let what = format!("{name} in uninterruptible sleep");
+                builder.fact(&reading, &what, (n, Unit::Count), Some(Bound::Above(0.0)));
+                (kernel_threads::recovers(name)?, "is at work")
+            }
+        };
+        let mut finding = builder.finding(verdict, None);
+        finding.blame = Some(Blame::DiskOrPath);
+        finding.sentence = format!(
+            "a device of SCSI host {number} fails commands or does not answer: the error handler \
+             of that host (`scsi_eh_{number}`) {does}, and I/O of all its devices waits meanwhile"
+        );
+        let (worth, why) = match hung.is_empty() {
+            true => (RECOVERS, "the error handler of a SCSI host sleeps unless commands failed"),
+            false => (HANGS, "the error handler of a SCSI host hangs"),
+        };
+        finding.assume(worth, why);
+        let moment = "one screen is a moment: a single command may have failed";
+        finding.doubt_if(hung.is_empty(), moment, ONE_SCREEN);
+        (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+        finding.refuted_by = lines(&["the same thread sleeps (S) a minute later, and no command \
+                                      failed since"]);
+        finding.next_step = vec![
+            format!("`lsscsi {number}:` or `lsblk -S`: which devices does that host have?"),
+            "`dmesg`: which command failed first, and what was reset?".to_string(),
+            "one that is not needed (an empty optical drive, a reader): take it out; else cable, \
+             firmware and driver of the adapter"
+                .to_string(),
         ];
         Some(finding)
     });

@@ -108,11 +108,21 @@ pub(crate) fn does(who: &str) -> Option<&'static str> {
     known.map(|thread| thread.does)
 }
 
+/// The number of the SCSI host whose errors a thread handles, `2` of `scsi_eh_2`: it sleeps (S)
+/// unless commands of a device there failed or got no answer (drivers/scsi/scsi_error.c,
+/// scsi_error_handler).
+pub(crate) fn recovers(thread: &str) -> Option<&str> {
+    let name = thread.split_whitespace().next()?.trim_matches(['[', ']']);
+    let host = name.strip_prefix("scsi_eh_")?;
+    (!host.is_empty() && host.bytes().all(|byte| byte.is_ascii_digit())).then_some(host)
+}
+
 /// Whether this is a program with a name, and no thread of the kernel.
 pub(crate) fn is_program(who: &str) -> bool {
     let name = who.trim_start();
     does(who).is_none_or(|does| does == SERVES)
         && committer(name).is_none()
+        && recovers(name).is_none()
         && !["[", "kworker", "("].iter().any(|begins| name.starts_with(begins))
 }
 
@@ -158,6 +168,13 @@ mod tests {
         for other in ["[kswapd0] (41)", "kworker/u8:3 (9)", " (882)", "txg_sync (7)"] {
             assert!(!is_program(other), "{other}");
         }
+    }
+
+    #[test]
+    fn an_error_handler_is_known_by_its_host() {
+        assert_eq!(recovers("[scsi_eh_12] (336)"), Some("12"));
+        assert_eq!((recovers("scsi_eh_"), recovers("scsi_eh_2b")), (None, None));
+        assert!(!is_program("scsi_eh_2 (41)"));
     }
 
     #[test]

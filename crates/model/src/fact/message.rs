@@ -289,6 +289,14 @@ impl Message {
         is_work.then_some(array)
     }
 
+    /// The number of the SCSI host whose error handler hangs: `INFO: task scsi_eh_2:297 blocked for
+    /// more than 120 seconds` (drivers/scsi/hosts.c, scsi_host_alloc).
+    pub fn hung_recovery(&self) -> Option<&str> {
+        let (_, task) = self.text.split_once("task scsi_eh_")?;
+        let (host, _) = task.split_once(':')?;
+        host.bytes().all(|byte| byte.is_ascii_digit()).then_some(host)
+    }
+
     /// Whether a drive broke the order of a command's states (drivers/ata/libata-sff.c,
     /// ata_sff_hsm_move): the drive itself, or noise on the way.
     pub fn breaks_the_protocol(&self) -> bool {

@@ -71,6 +71,11 @@ pub(crate) fn examples() -> impl Iterator<Item = String> {
     sentences.map(|sentence| format!("Device: /dev/sda [SAT], {sentence}"))
 }
 
+/// Whether smartd began a sentence about a drive on a line.
+pub(crate) fn is_begun(line: &str) -> bool {
+    line.split_once("Device: /").is_some_and(|(before, _)| is_by_smartd(before))
+}
+
 /// Reads one sentence; `None` if smartd did not say it.
 pub(crate) fn message_of(line: &str) -> Option<SmartdMessage> {
     if !line.contains(':') {

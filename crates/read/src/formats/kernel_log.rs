@@ -491,6 +491,8 @@ struct KernelLog {
     given_up: Option<PlacedMessage>,
     /// The last line, if it was no log event: it may continue in the next.
     unfinished: Option<(String, String)>,
+    /// The last line, if smartd began a sentence on it.
+    begun_by_smartd: Option<String>,
     /// Whether a drive on a port reported sense data with the last command that failed there. Where
     /// it did not, libata makes up sense data from the registers
     /// (drivers/ata/libata-scsi.c, ata_to_sense_error): Illegal Request with `Unaligned write
@@ -800,8 +802,8 @@ impl KernelLog {
                         self.message(&stamp, &whole, place, sink);
                         return Step::Consumed;
                     }
-                    if let Some(smartd_message) = smartd_lines::message_of(line) {
-                        smartd_message.state(&place, sink);
+                    if let Some(message) = self.of_smartd(line) {
+                        message.state(&place, sink);
                         return Step::Consumed;
                     }
                     let others = line.trim().is_empty()
@@ -832,6 +834,18 @@ impl KernelLog {
             return;
         }
         self.message(&record.stamp, &record.message, record.place, sink);
+    }
+
+    /// What smartd reports on a line, or on two that a mail made of it.
+    fn of_smartd(&mut self, line: &str) -> Option<smartd_lines::SmartdMessage> {
+        let begun = self.begun_by_smartd.take();
+        if let Some(whole) = smartd_lines::message_of(line) {
+            return Some(whole);
+        }
+        if smartd_lines::is_begun(line) {
+            self.begun_by_smartd = Some(line.trim_end().to_string());
+        }
+        smartd_lines::message_of(&format!("{} {}", begun?, line.trim()))
     }
 
     /// The message that a line without a time ends, if the two together are a log event, or say of

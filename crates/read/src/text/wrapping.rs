@@ -89,6 +89,12 @@ impl Wrapping {
         self.layers().is_empty()
     }
 
+    /// Whether nothing but what a log puts before its lines is around them.
+    pub(crate) fn is_of_a_log(&self) -> bool {
+        let mut rules = self.layers().iter().filter_map(|(rule, _)| RULES.get(*rule));
+        rules.all(|rule| matches!(rule.name, "stamp" | "program"))
+    }
+
     /// The line without it; as it is where it does not have it.
     pub(crate) fn off<'a>(&self, line: Cow<'a, str>) -> Cow<'a, str> {
         self.layers().iter().fold(line, |line, (rule, width)| match line {
