@@ -25,7 +25,9 @@
 //! - a read that was alone took longer than a healthy disk of any class needs;
 //! - twenty reads or flushes that a program timed took a tenth of a second each on average, those
 //!   that it kept in flight itself not counted;
-//! - tasks hang for minutes in a wait for I/O.
+//! - tasks hang for minutes in a wait for I/O;
+//! - CPUs idle because of I/O for half of the time and more, most of their idle time, while a task
+//!   is in uninterruptible sleep, nothing is swapped, and no disk was measured.
 //!
 //! ## Wrong if
 //! The program itself stood still: the machine was suspended, or its CPUs or memory were exhausted.
@@ -34,13 +36,14 @@
 //! Watch the device while it happens: a long queue is load, a short one a disk or path that is
 //! slow.
 
-use iowhy_model::{Finding, Layer, Level, Op, Order as _, Stage, Verdict, key};
+use iowhy_model::{FactKey, Finding, Layer, Level, Op, Order as _, Stage, Verdict, key};
 
 use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::ceilings;
 use crate::evidence::class_of_runs;
 use crate::evidence::flushes;
 use crate::evidence::overdue::OVERDUE_S;
@@ -101,6 +104,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             .or_else(|| slow_reads(analysis, host))
             .or_else(|| slow_on_average(analysis, host))
             .or_else(|| blocked_tasks::for_io(analysis, host, DETECTOR.verdict))
+            .or_else(|| idle_but_for_io(analysis, host))
     });
     found.collect()
 }
@@ -253,6 +257,71 @@ fn slow_on_average(analysis: &Analysis, host: Host) -> Option<Finding> {
     let (op, name, took) = (op(sample), name(sample), phrase::ms(*ms));
     let what = format!("a {op} of a program ({name}) takes {took} on average");
     Some(worth(MEASURED_OFTEN, finding, &what))
+}
+
+/// Share of the CPUs' time in which they idle because of I/O, from which on that is what the
+/// machine does, and of all that they idle (choices); bytes per second swapped that would be a
+/// reason, and read and written that show a disk at work.
+const WAITED: f64 = 0.5;
+const OF_IDLE: f64 = 0.6;
+const SWAPPED: f64 = 65_536.0;
+const MOVED: f64 = 100_000.0;
+/// Tasks in uninterruptible sleep at least: idle io_uring waits, which Linux 6.1.39 to 6.14 counts
+/// as iowait, are none.
+const BLOCKED: f64 = 1.0;
+/// What it is worth: a healthy disk that is copied keeps a task waiting as well, and iowait of one
+/// moment may be that of a task.
+const IDLE_FOR_IO: f64 = 0.62;
+
+/// CPUs that wait for I/O most of the time, where no disk was measured.
+fn idle_but_for_io(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let number = |key: FactKey| analysis.own_number(host, key);
+    let of_cpu = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
+    let idle = [key::CPU_MEAN.of("idle"), key::VMSTAT_MEAN.of("id")];
+    let (place, (iowait, reading)) =
+        of_cpu.into_iter().enumerate().find_map(|(n, key)| Some((n, number(key)?)))?;
+    let idle = idle.into_iter().nth(place).and_then(number).map_or(0.0, |(share, _)| share);
+    let swaps = ["si", "so"]
+        .into_iter()
+        .any(|name| number(key::VMSTAT_MEAN.of(name)).is_some_and(|(per_s, _)| per_s > SWAPPED));
+    let is_measured = analysis.listings_of(host).any(|(_, listing)| listing.is_measured());
+    let waits = iowait >= WAITED && iowait >= OF_IDLE * (iowait + idle);
+    let blocked = [key::TASKS_BLOCKED, key::VMSTAT_MEAN.of("b")];
+    let (tasks, of_tasks) =
+        blocked.into_iter().filter_map(number).find(|(tasks, _)| *tasks >= BLOCKED)?;
+    // What never rises above one rate may be a limit, and is no storage that is slow.
+    let is_capped = ceilings::seen(analysis, host, "").is_some();
+    // Where nothing moves, memory or a lock may be what is waited for.
+    let moved: Vec<f64> = ["bi", "bo"]
+        .into_iter()
+        .filter_map(|name| number(key::VMSTAT_MEAN.of(name)))
+        .map(|(per_s, _)| per_s)
+        .collect();
+    let moves = moved.is_empty() || moved.iter().sum::<f64>() >= MOVED;
+    (waits && moves && !swaps && !is_measured && !is_capped).then_some(())?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+    let stated = analysis.stated(&reading);
+    finding.evidence = vec![
+        stated.share("idle CPU time with outstanding I/O (iowait)", iowait).above(WAITED),
+        analysis
+            .stated(&of_tasks)
+            .count("tasks in uninterruptible sleep", tasks)
+            .above(BLOCKED / 2.0),
+    ];
+    let what = format!(
+        "CPUs have nothing to do for {} of the time but to wait for I/O",
+        phrase::percent(iowait)
+    );
+    let mut finding = worth(IDLE_FOR_IO, finding, &what);
+    finding.sentence = format!(
+        "{what}: the storage is waited for; whether a disk or server is slow, or too much is \
+         requested of it, is not in this input"
+    );
+    finding.refuted_by = lines(&[
+        "`ps -eo state,wchan:32,cmd | grep ^D` shows tasks that wait for a lock of a driver or \
+         file system",
+    ]);
+    Some(finding)
 }
 
 /// What those have in common that were measured once, or are counted.
