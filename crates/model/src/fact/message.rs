@@ -245,17 +245,28 @@ impl Message {
     }
 
     /// Whether the driver of a host adapter for disks of SCSI, SAS or RAID logs it
-    /// (drivers/scsi/mpt3sas, megaraid, aacraid; drivers/message/fusion).
+    /// (drivers/scsi/mpt3sas, megaraid, aacraid, hpsa.c, smartpqi; drivers/message/fusion).
     pub fn is_of_a_disk_adapter(&self) -> bool {
-        const BEGIN: [&str; 7] =
-            ["mpt2sas", "mpt3sas", "mptscsih", "mptbase", "megaraid_sas", "megasas", "aacraid"];
+        const BEGIN: [&str; 9] = [
+            "mpt2sas",
+            "mpt3sas",
+            "mptscsih",
+            "mptbase",
+            "megaraid_sas",
+            "megasas",
+            "aacraid",
+            "hpsa",
+            "smartpqi",
+        ];
         BEGIN.iter().any(|driver| self.text.starts_with(driver))
     }
 
     /// Whether the firmware of such an adapter failed, or the kernel gave the adapter up
-    /// (drivers/scsi/megaraid, mpt3sas).
+    /// (drivers/scsi/megaraid, mpt3sas, hpsa.c, smartpqi).
     pub fn is_of_a_failed_adapter(&self) -> bool {
-        const SAID: [&str; 5] = [
+        const SAID: [&str; 7] = [
+            "Controller lockup detected: 0x",
+            "controller is offline: status code ",
             "FW in FAULT state",
             "FW detected to be in faultstate",
             "Diag reset adapter never cleared",
@@ -435,7 +446,7 @@ const CORRUPT: [&str; 18] = [
     "PCI Parity Error",
 ];
 /// Words about a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
-const RESET: [&str; 18] = [
+const RESET: [&str; 24] = [
     "RESET operation started",
     "controller is down",
     "reset controller",
@@ -454,6 +465,13 @@ const RESET: [&str; 18] = [
     // drivers/scsi/aacraid/linit.c
     "Host adapter reset request",
     "Issuing IOP reset",
+    // drivers/scsi/hpsa.c, smartpqi
+    ": resetting device ",
+    ": resetting logical ",
+    ": resetting physical ",
+    ": resetting scsi ",
+    "Controller lockup detected: 0x",
+    "controller is offline: status code ",
     // drivers/scsi/megaraid/megaraid_sas_fusion.c; mr_sas of illumos
     "FW in FAULT state",
     "FW detected to be in faultstate",

@@ -103,11 +103,12 @@ pub(super) const FORMAT: Format = Format::program::<KernelLog>(
         "kern", "[ID ", " unix: ", " iscsid", " state:D", "0x0000", "__CURSOR=",
         "__REALTIME_TIMESTAMP=", " [s=", "_request: ", "print_req_error: ", "error on dev",
         "error, dev ", "INFO: task ", "Aborting journal", "EXT4-fs ", "XFS (", "md/raid", "scsi",
-        "aacraid", "usb", "xhci", "CIFS", "mmcblk", "mpt2sas", "mpt3sas", "mptbase", "megaraid",
-        "mr_sas", "ahcich", "nvme", "ata\\d", "connection\\d", "sd ", "sense key", "DMA ", "dma_",
-        "dma timeout ", "drive not ready for command", "irq timeout: ", "lost interrupt",
-        "_intr: ", "status timeout: ", "timeout waiting for DMA", "^address", "^bracket", "^comma",
-        ",-;", ",-,", ",c;", ",c,", ",+;", ",+,",
+        "aacraid", "hpsa ", "smartpqi ", "usb", "xhci", "CIFS", "mmcblk", "mpt2sas", "mpt3sas",
+        "mptbase", "megaraid", "mr_sas", "ahcich", "nvme", "ata\\d", "connection\\d", "sd ",
+        "sense key", "DMA ", "dma_", "dma timeout ", "drive not ready for command",
+        "irq timeout: ", "lost interrupt", "_intr: ", "status timeout: ",
+        "timeout waiting for DMA", "^address", "^bracket", "^comma", ",-;", ",-,", ",c;", ",c,",
+        ",+;", ",+,",
     ],
     sniff,
 );
@@ -1392,8 +1393,12 @@ impl KernelLog {
         {
             sink.add_fact_at(target, typed::DEVICE_TRANSPORT, "spi", &place);
         }
-        let named = function.or_else(|| multipath(message)).or(named.map(str::to_string));
-        let name = named.or(port).or(at).unwrap_or_default();
+        let of_line = named.map(str::to_string);
+        // A Smart Array's driver names its own function first.
+        let behind = forms::smart_array_address(message);
+        let behind = behind.and_then(|address| self.names.known_at(address));
+        let named = function.or_else(|| multipath(message)).or(behind);
+        let name = named.or(of_line).or(port).or(at).unwrap_or_default();
         let log_event = LogEvent { kind, name, message: reset_message.clone(), place };
         for log_event in self.commands.take(&whose, &reset_message, Some(log_event)) {
             self.add_log_event(log_event, sink);

@@ -60,6 +60,9 @@ pub(super) enum Logger {
     Pci,
     /// `sd 4:0:0:0: [sdb] tag#3 `, `scsi host2: `.
     Scsi,
+    /// `hpsa 0000:05:00.0: `, `smartpqi 0000:5c:00.0: `, and the device that it names after it:
+    /// `hpsa 0000:05:00.0: scsi 2:0:0:1: `.
+    SmartArray,
     /// `3w-9xxx: scsi0: `.
     ThreeWare,
     /// `md: disk10 ` of Unraid, whose arrays are its own.
@@ -90,7 +93,8 @@ const fn row(
 }
 
 /// Whose device may sit on a PCI bus.
-const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::FibreChannel, L::Megaraid, L::Nvme, L::Xhci];
+const OF_PCI: &[Logger] =
+    &[L::Pci, L::Aacraid, L::FibreChannel, L::Megaraid, L::Nvme, L::SmartArray, L::Xhci];
 
 /// Messages by kind; the first row that fits decides (drivers/ata/libata-eh.c,
 /// drivers/scsi/scsi_logging.c, block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c;
@@ -416,6 +420,19 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Aacraid], &["Host adapter abort request"]),
     row(K::Controller, &[L::Aacraid], &["Host adapter reset request"]),
     row(K::Controller, &[L::Aacraid], &["Issuing IOP reset"]),
+    // drivers/scsi/hpsa.c: a device that completed no command, until 4.1 and since, and firmware
+    // that hangs.
+    row(K::Controller, &[L::SmartArray], &["resetting device "]),
+    row(K::Controller, &[L::SmartArray], &["resetting logical "]),
+    row(K::Controller, &[L::SmartArray], &["resetting physical "]),
+    row(K::Controller, &[L::SmartArray], &["reset logical ", "failed"]),
+    row(K::Controller, &[L::SmartArray], &["reset physical ", "failed"]),
+    row(K::Controller, &[L::SmartArray], &["Controller lockup detected: 0x"]),
+    // drivers/scsi/smartpqi
+    row(K::Controller, &[L::SmartArray], &["resetting scsi "]),
+    row(K::Controller, &[L::SmartArray], &["reset of scsi ", ": FAILED"]),
+    row(K::Controller, &[L::SmartArray], &["controller is offline: status code "]),
+    row(K::Controller, &[L::SmartArray], &["no heartbeat detected - last heartbeat count: "]),
     // drivers/scsi/3w-9xxx.h, twa_aen_table and twa_error_table
     row(K::Link, &[L::ThreeWare], &["", "PCI bus parity error"]),
     row(K::Link, &[L::ThreeWare], &["", "PCI Parity Error"]),
@@ -560,6 +577,9 @@ fn of_adapter(message: &str) -> Option<(Logger, &str)> {
             return Some((logger, rest.get(at..)?));
         }
     }
+    if let Some(body) = of_smart_array(message) {
+        return Some((L::SmartArray, behind_smart_array(body).map_or(body, |(_, body)| body)));
+    }
     for driver in
         ["mpt2sas_cm", "mpt3sas_cm", "mpt2sas", "mpt3sas", "mptscsih: ioc", "mptbase: ioc"]
     {
@@ -596,6 +616,35 @@ fn of_adapter(message: &str) -> Option<(Logger, &str)> {
     }
     peripheral(message)?;
     Some((L::Cam, message.split_once("): ")?.1))
+}
+
+/// What drivers of Smart Arrays log behind their PCI function.
+fn of_smart_array(message: &str) -> Option<&str> {
+    let rest = message.strip_prefix("hpsa ").or_else(|| message.strip_prefix("smartpqi "))?;
+    let (function, body) = rest.split_once(": ")?;
+    is_pci(function).then_some(body)
+}
+
+/// The address of a device and what is said of it, behind the driver's own name: `scsi 2:0:0:1:
+/// resetting logical  Direct-Access ...`.
+fn behind_smart_array(body: &str) -> Option<(&str, &str)> {
+    let address = names::address(body)?;
+    Some((address, body.split_once(": ")?.1))
+}
+
+/// `2:0:0:1` of `hpsa 0000:05:00.0: scsi 2:0:0:1: resetting logical  Direct-Access ...`, until 4.1
+/// `hpsa 0000:05:00.0: resetting device 2:0:0:1`, and of `smartpqi 0000:5c:00.0: resetting scsi
+/// 2:0:0:1`.
+pub(super) fn smart_array_address(message: &str) -> Option<&str> {
+    const BEFORE: [&str; 3] = ["resetting device ", "resetting scsi ", "reset of scsi "];
+    let body = of_smart_array(message)?;
+    if let Some((address, _)) = behind_smart_array(body) {
+        return Some(address);
+    }
+    let rest = BEFORE.iter().find_map(|words| body.strip_prefix(words))?;
+    let address = rest.split(' ').next()?.trim_end_matches(':');
+    let numbers = address.split(':').filter(|number| integer(number).is_some()).count();
+    (numbers == 4 && address.matches(':').count() == 3).then_some(address)
 }
 
 /// The disk of `disk0s2: I/O error.` without its slices, and what is said of it.
@@ -781,6 +830,7 @@ impl Logger {
             L::Other => "",
             L::Pci => "pcieport 0000:00:1d.0: ",
             L::Scsi => "sd 4:0:0:0: [sda] tag#3 ",
+            L::SmartArray => "hpsa 0000:05:00.0: ",
             L::ThreeWare => "3w-9xxx: scsi0: ",
             L::Unraid => "md: disk10 ",
             L::Usb => "usb 1-1: ",
@@ -796,7 +846,7 @@ impl Logger {
             L::Usb => &["usb"],
             L::Nvme => &["nvme", "nvme-subsystem", "nvme-generic", "pci", "block"],
             L::MmcBlock | L::MmcHost => &["mmc", "mmc_host", "platform", "block"],
-            L::Pci | L::FibreChannel | L::Megaraid | L::Aacraid | L::Mpt => {
+            L::Pci | L::FibreChannel | L::Megaraid | L::Aacraid | L::Mpt | L::SmartArray => {
                 &["pci", "pci_express", "scsi"]
             }
             L::Xhci => &["pci", "platform"],
@@ -932,6 +982,7 @@ fn kind_of_words(logger: Logger, body: &str) -> Option<MessageKind> {
             | L::Mpt
             | L::MrSas
             | L::Pci
+            | L::SmartArray
             | L::ThreeWare
     );
     let (failed, silent) = (says(&FAILED_WORDS), says(&SILENT_WORDS));
@@ -996,8 +1047,11 @@ pub(super) fn is_of_a_driver(message: &str) -> bool {
         "Optical", "ATA-", "ATAPI", "CFA", "Model ", "Unknown",
     ];
     let (logger, body) = heading(message);
-    let is_driver =
-        !matches!(logger, L::Other | L::Usb | L::Pci | L::FibreChannel | L::Xhci | L::Drbd);
+    // Some of these print the names of models as well.
+    let is_driver = !matches!(
+        logger,
+        L::Other | L::Usb | L::Pci | L::FibreChannel | L::Xhci | L::Drbd | L::SmartArray
+    );
     is_driver && !OF_DEVICES.iter().any(|words| body.starts_with(words)) && !body.contains('"')
         || message.trim_start().starts_with("md/raid")
 }
