@@ -98,7 +98,7 @@ const UNCOUNTED: &str =
     "the number and latency of requests are not in this output (`iostat -x 1`, `dstat -dr`)";
 
 /// Numbers of the whole machine. Bounds are choices: lower values are normal.
-const OF_MACHINE: [NotableNumber; 40] = [
+const OF_MACHINE: [NotableNumber; 41] = [
     rate(key::DISKS_READ.of("mean"), NOTABLE_PER_S, "read from all disks together, per second")
         .means(UNCOUNTED),
     rate(key::DISKS_WRITTEN.of("mean"), NOTABLE_PER_S, "written to all disks together, per second")
@@ -198,6 +198,10 @@ const OF_MACHINE: [NotableNumber; 40] = [
         .means("the rest are read from disks or from an L2ARC: `zpool iostat -vl 1` shows them"),
     per_second(key::ARC_MISSES, 0.0, "reads that missed the ZFS cache (ARC), per second")
         .means("each is a read of a disk or of an L2ARC: `zpool iostat -vl 1` shows them"),
+    count(key::RUN_FAILED, 0.0, "requests of a run that failed").means(
+        "the run ended early, and its rates and latencies are those of the part before: `dmesg` \
+             shows whether the disk, its path or the file system failed",
+    ),
     count(key::RUN_SECTORS_LOST, 0.0, "sectors that were not read back as they were written")
         .means(
             "the flash, the reader or the link between them changes data: try the card in another \

@@ -283,6 +283,8 @@ keys {
     RUN_CPU "run.cpu" Percent "CPU time of a run's thread, share of its time";
     RUN_DIRECT "run.direct" Count "runs that read or write without the page cache (O_DIRECT)";
     RUN_DURABLE "run.durable" Durable "when a run flushed its data";
+    RUN_ERROR "run.error" Text "error with which a run ended";
+    RUN_FAILED "run.failed" Count "requests of a run that failed";
     RUN_GENERATED "run.generated" Count "runs that write random numbers which the kernel makes \
         meanwhile";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";

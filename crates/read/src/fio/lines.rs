@@ -149,6 +149,53 @@ pub(crate) fn group(line: &str) -> Option<(&str, Option<u64>)> {
     Some((name, jobs))
 }
 
+/// An error with which requests of fio failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunError<'a> {
+    /// Its text, `Input/output error`.
+    pub(crate) text: &'a str,
+    /// The file, where the line names it.
+    pub(crate) path: Option<&'a str>,
+    /// How many failed, where the line counts them.
+    pub(crate) count: Option<u64>,
+}
+
+impl RunError<'_> {
+    /// Whether the device did not do what it was asked for: EIO.
+    pub(crate) fn is_of_a_device(&self) -> bool {
+        self.text == "Input/output error"
+    }
+}
+
+/// The error of `fio: io_u error on file /dev/sdb: Input/output error: read offset=4096,
+/// buflen=4096`, of `fio: pid=4636, err=30/file:io_u.c:1845, func=io_u error, error=Read-only file
+/// system`, of a group's `err=30 (file:io_u.c:1845, func=io_u error, error=Read-only file system)`
+/// and of `errors    : total=7, first_error=5/<Input/output error>`.
+pub(crate) fn run_error(line: &str) -> Option<RunError<'_>> {
+    let line = line.trim();
+    let of = |text| RunError { text, path: None, count: None };
+    if let Some(rest) = line.strip_prefix("fio: io_u error on file ") {
+        let (said, request) = rest.rsplit_once(": ")?;
+        let (path, text) = said.rsplit_once(": ")?;
+        return request.contains("offset=").then_some(RunError { path: Some(path), ..of(text) });
+    }
+    if let Some(rest) = line.strip_prefix("errors ") {
+        let (total, rest) = rest.trim_start().strip_prefix(": total=")?.split_once(',')?;
+        let (_, text) = rest.split_once('<')?;
+        let count = integer(total).filter(|count| *count > 0);
+        return count.and(Some(RunError { count, ..of(text.strip_suffix('>')?) }));
+    }
+    let rest = match line.strip_prefix("fio: pid=") {
+        Some(rest) => rest.split_once(", err=")?.1,
+        None => line.split_once(": (groupid=")?.1.split_once(": err=")?.1,
+    };
+    let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+    integer(rest.get(..digits)?).filter(|error| *error > 0)?;
+    let (_, text) = rest.split_once("error=")?;
+    let text = text.split_once("): pid=").map_or(text, |(text, _)| text);
+    Some(of(text.trim_end_matches([')', ':', ' '])))
+}
+
 /// Standard deviation over mean, and samples, of `iops        : min= 2932, max= 3060, avg=2996.44,
 /// stdev=14.40, samples=119`.
 pub(crate) fn rate_over_time(line: &str) -> Option<(f64, u64)> {

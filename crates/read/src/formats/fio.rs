@@ -6,7 +6,8 @@
 //! the end; with `fsync` or `fdatasync` the times of these flushes. Rates become an interval of the
 //! application, latencies become histograms labelled `slat`, `clat`, `lat` and, for flushes,
 //! `sync`, disk totals an interval of the block layer, and options the facts `fio.iodepth`,
-//! `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
+//! `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on. Requests that failed are counted as
+//! `run.failed`, with the error as `run.error`, and as `scan.failed` if it is an I/O error.
 //!
 //! ## How to capture
 //! `fio JOBFILE` or `fio --name=...` without `--output-format`; `fio --client=HOST JOBFILE`, where
@@ -38,7 +39,7 @@ use iowhy_model::DeviceId;
 use iowhy_model::typed::Share;
 
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
-use crate::fio::lines::{self, DepthMet, Direction, Disk, LatencyKind};
+use crate::fio::lines::{self, DepthMet, Direction, Disk, LatencyKind, RunError};
 use crate::listing::another_run;
 use crate::program::*;
 use crate::text::words::is_for_people;
@@ -76,6 +77,7 @@ fn begins(line: &str) -> bool {
         && (lines::command(line).is_some()
             || lines::job(line).is_some()
             || lines::group(line).is_some()
+            || line.starts_with("fio: ") && lines::run_error(line).is_some()
             || lines::direction(line).is_some())
 }
 
@@ -107,9 +109,21 @@ struct Fio {
     server: Option<String>,
     /// Inside what the client adds up over all servers.
     in_sum: bool,
+    /// What failed since the last group: the error, the file, and how many.
+    failed: Option<Failed>,
     /// Depth most requests met, and the depth asked for, as the lines below a group say.
     met: Option<DepthMet>,
     asked: Option<u64>,
+}
+
+/// Requests that failed.
+struct Failed {
+    error: String,
+    is_of_a_device: bool,
+    path: Option<String>,
+    count: u64,
+    /// Whether a group says so, and not only a message while it ran.
+    is_of_group: bool,
 }
 
 /// The group in which a client adds up its servers.
@@ -132,6 +146,7 @@ impl Reader for Fio {
         if self.in_sum && lines::job(line).is_none() && lines::command(line).is_none() {
             let ours = self.output(line, sink);
             (self.directions, self.shares, self.issued) = (Vec::new(), Vec::new(), None);
+            self.failed = None;
             return ours;
         }
         self.server(server, sink);
@@ -168,6 +183,7 @@ impl Reader for Fio {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.close_group(sink);
+        self.state_failed(sink);
     }
 }
 
@@ -197,12 +213,50 @@ impl Fio {
         }
     }
 
+    /// Remembers what failed: several lines say it, and the first names the file.
+    fn fails(&mut self, error: RunError) {
+        let failed = self.failed.get_or_insert_with(|| Failed {
+            error: error.text.to_string(),
+            is_of_a_device: error.is_of_a_device(),
+            path: error.path.map(str::to_string),
+            count: 1,
+            is_of_group: false,
+        });
+        failed.is_of_group |= self.in_group;
+        failed.count = failed.count.max(error.count.unwrap_or(1));
+    }
+
+    /// States what failed, of the file's disk.
+    fn state_failed(&mut self, sink: &mut dyn Sink) {
+        let Some(failed) = self.failed.take() else { return };
+        let of_path = failed.path.as_deref().and_then(lines::one_device);
+        let name = of_path.as_deref().unwrap_or_else(|| self.device());
+        let name = if name.is_empty() { failed.path.as_deref().unwrap_or("fio") } else { name };
+        let device = self.named(name, sink);
+        if !self.in_output {
+            sink.source().level = Level::A;
+        }
+        sink.add_fact(device, typed::RUN_FAILED, failed.count);
+        sink.add_fact(device, typed::RUN_ERROR, failed.error);
+        // A group alone does not say where.
+        let is_placed = failed.path.is_some() || self.target.is_some();
+        if failed.is_of_a_device && is_placed {
+            sink.add_fact(device, typed::SCAN_FAILED, failed.count);
+        }
+    }
+
     fn output(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let error = lines::run_error(line);
         if let Some((name, jobs)) = lines::group(line) {
             self.close_group(sink);
             self.job = name.to_string();
             self.jobs = jobs;
             self.in_group = true;
+            if let Some(error) = error {
+                self.fails(error);
+            }
+        } else if let Some(error) = error {
+            self.fails(error);
         } else if let Some(rates) = lines::direction(line) {
             self.runtime = self.runtime.max(Some(rates.runtime));
             self.directions.push(Latencies::of(rates));
@@ -299,6 +353,9 @@ impl Fio {
         let mut directions = std::mem::take(&mut self.directions);
         let (shares, issued) = (std::mem::take(&mut self.shares), self.issued.take());
         self.heading = None;
+        if self.failed.as_ref().is_some_and(|failed| failed.is_of_group) {
+            self.state_failed(sink);
+        }
         if directions.is_empty() {
             return;
         }
