@@ -13,7 +13,7 @@ mod values;
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::fact::typed::{BytesPerSecond, OfProcess, Share};
+use crate::fact::typed::{Bytes, BytesPerSecond, OfProcess, Share};
 use crate::{DeviceId, Nanos, Time};
 
 pub use command::CommandKind;
@@ -139,6 +139,8 @@ pub enum Kind {
     Percent,
     /// A time of day, given in seconds since 1970.
     Date,
+    /// Bytes of a process: `54032097 B mysqld (500)`.
+    ProcessBytes,
     /// Bytes per second of a process: `17920.0 KiB/s mysqld (500)`.
     ProcessRate,
     /// A share of one of a process: `98.12 % mysqld (500)`.
@@ -388,7 +390,10 @@ impl fmt::Debug for FactKey {
 impl Kind {
     /// Whether its values are of one process; captures store them as text.
     pub fn is_of_process(self) -> bool {
-        matches!(self, Kind::ProcessRate | Kind::ProcessShare | Kind::ProcessTime)
+        matches!(
+            self,
+            Kind::ProcessBytes | Kind::ProcessRate | Kind::ProcessShare | Kind::ProcessTime
+        )
     }
 
     /// A text as a value of this kind; `None` if it does not fit.
@@ -444,11 +449,14 @@ impl Kind {
             Kind::Celsius => number().map(FactValue::Celsius),
             Kind::Percent => number().map(|value| FactValue::Share(value / 100.0)),
             Kind::Date => number().map(FactValue::Date),
-            Kind::ProcessRate | Kind::ProcessShare | Kind::ProcessTime => {
+            Kind::ProcessBytes | Kind::ProcessRate | Kind::ProcessShare | Kind::ProcessTime => {
                 let (number, rest) = text.split_once(' ')?;
                 let (unit, who) = rest.split_once(' ')?;
                 let (number, who) = (number.parse::<f64>().ok()?, who.to_string());
                 Some(match (self, unit) {
+                    (Kind::ProcessBytes, "B") => {
+                        OfProcess { value: Bytes(number as u64), who }.into()
+                    }
                     (Kind::ProcessRate, "KiB/s") => {
                         OfProcess { value: BytesPerSecond::from_kib(number), who }.into()
                     }

@@ -563,6 +563,9 @@ fn of_drives(analysis: &Analysis, host: Host, disks: &[String], one: &NotableNum
     observed.collect()
 }
 
+/// A sum of a process from which on it is shown, bytes (a choice).
+const NOTABLE_SUM: f64 = 10e6;
+
 /// The processes that read and wrote most, where that is much.
 fn busiest_processes(analysis: &Analysis, host: Host, disk: &str) -> Vec<Observation> {
     let about = analysis.facts.about(Some(host), disk);
@@ -575,7 +578,15 @@ fn busiest_processes(analysis: &Analysis, host: Host, disk: &str) -> Vec<Observa
                           (`iostat -x 1`)";
         (per_s > NOTABLE_PER_S).then_some(Observation::of(evidence, would_mean))
     });
-    found.collect()
+    let both = [(key::PROCESS_READ, "read by"), (key::PROCESS_WRITTEN, "written by")];
+    let sums = both.into_iter().filter_map(|(known, what)| {
+        let (bytes, who, reading) = about.busiest_process(known)?;
+        let evidence = analysis.stated(&reading).bytes(&format!("{what} {who} in all"), bytes);
+        let would_mean = "a sum since the tool was started, and no rate: the same for a known time \
+                          (`pidstat -d 60 1`)";
+        (bytes > NOTABLE_SUM).then_some(Observation::of(evidence, would_mean))
+    });
+    found.chain(sums).collect()
 }
 
 /// From this share of its time on a task is reported as waiting.

@@ -254,9 +254,15 @@ keys {
                                                      report";
     PROCESS_IO_WAIT "process.io_wait" ProcessShare "largest share of its time a task waited for \
                                                     I/O";
+    PROCESS_READ "process.read" ProcessBytes "data that a process read while it was counted";
+    PROCESS_READ_SHARE "process.read_share" ProcessShare "largest share of the data that all \
+                                                          processes read";
     PROCESS_READS "process.reads" ProcessRate "mean read throughput of a process";
     PROCESS_REQUEST_SIZE "process.request_size" Text "most frequent request size of a process";
+    PROCESS_WRITE_SHARE "process.write_share" ProcessShare "largest share of the data that all \
+                                                            processes wrote";
     PROCESS_WRITES "process.writes" ProcessRate "mean write throughput of a process";
+    PROCESS_WRITTEN "process.written" ProcessBytes "data that a process wrote while it was counted";
     QUERY_READ_WAIT "query.read_wait" Microseconds "longest disk read time of a query";
     QUEUE_DISCARD_MAX_BYTES "queue.discard_max_bytes" Bytes "largest discard";
     QUEUE_FUA "queue.fua" Flag "whether the device supports FUA";

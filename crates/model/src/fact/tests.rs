@@ -65,10 +65,12 @@ fn values_of_a_process_are_texts_that_become_the_same_values() {
     let who = "mysqld (4711)".to_string();
     let share = typed::OfProcess { value: Share::from_percent(98.12), who: who.clone() };
     let time = typed::OfProcess { value: Nanos::from_ms(4880.0), who: who.clone() };
+    let sum = typed::OfProcess { value: Bytes(54_032_097), who: who.clone() };
     let rate = typed::OfProcess { value: BytesPerSecond::from_kib(17_920.1), who };
     for ((key, value), text) in [
         (typed::PROCESS_IO_WAIT.with(share), "98.12 % mysqld (4711)"),
         (typed::PROCESS_IO_DELAY.with(time), "4880 ms mysqld (4711)"),
+        (typed::PROCESS_WRITTEN.with(sum), "54032097 B mysqld (4711)"),
         (typed::PROCESS_READS.with(rate), "17920.1 KiB/s mysqld (4711)"),
     ] {
         assert_eq!(value.to_string(), text);

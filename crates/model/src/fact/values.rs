@@ -80,6 +80,7 @@ impl fmt::Display for OfProcess<FactValue> {
         match &self.value {
             FactValue::BytesPerSecond(rate) => write!(out, "{:?} KiB/s ", rate / 1024.0)?,
             FactValue::Duration(length) => write!(out, "{} ms ", length.ms())?,
+            FactValue::Bytes(bytes) => write!(out, "{bytes} B ")?,
             value => write!(out, "{value} ")?,
         }
         out.write_str(&self.who)
@@ -230,6 +231,7 @@ macro_rules! type_of {
     (Celsius) => { $crate::typed::Celsius };
     (Percent) => { $crate::typed::Share };
     (Date) => { $crate::typed::UnixSeconds };
+    (ProcessBytes) => { $crate::typed::OfProcess<$crate::typed::Bytes> };
     (ProcessRate) => { $crate::typed::OfProcess<$crate::typed::BytesPerSecond> };
     (ProcessShare) => { $crate::typed::OfProcess<$crate::typed::Share> };
     (ProcessTime) => { $crate::typed::OfProcess<$crate::Nanos> };

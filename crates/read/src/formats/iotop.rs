@@ -9,14 +9,17 @@
 //! `iotop -b -o -n 5 -d 2`, `iotop -botqqq`.
 //!
 //! ## Versions
-//! iotop 0.4 and later, iotop-c, with or without a preceding time (`-t`).
+//! iotop 0.4 and later, iotop-c (also its screens with graphs), with or without a preceding time
+//! (`-t`).
 //!
 //! ## Caveats
 //! `Total` is what programs read and wrote, caches included; `Actual` is the I/O of the disks.
 //! `IO>` is the share of its time that a task waited for I/O, `SWAPIN` for swap: neither is the
 //! load of the disk. `B/s`, `K/s` and `M/s` are powers of 1024. A thread is listed like a process
-//! unless `-P` was given. With `-a` rows are sums since the start: they contain no rate, and only
-//! the totals are read. With delay accounting off (kernels since 5.14) `IO>` is `?unavailable?`.
+//! unless `-P` was given. With `-a` rows are sums since the start: they contain no rate. Those of
+//! the last screen become `process.read` and `process.written`, and `process.write_share` says how
+//! much of all the first of them wrote. With delay accounting off (kernels since 5.14) `IO>` is
+//! `?unavailable?`.
 //!
 //! ## Not in this output
 //! The disk, the number of requests and their latency.
@@ -60,10 +63,13 @@ static LABELS: Labels = Labels {
         .when(|found| totals(found).is_some())
         .like(&["Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      39.26 K/s"]),
         // The totals may be cut off; with leading times (`-t`) they precede the title.
-        begins("{TID|PID} {*}PRIO {*}DISK READ {*}COMMAND$", title)
+        begins("{TID|PID} {*}PRIO {*}DISK READ{*}COMMAND$", title)
             .when(|found| !found.line().contains("TIME"))
-            .like(&["TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND"]),
-        says("^TIME {TID|PID} {*}PRIO {*}DISK READ {*}COMMAND$", title)
+            .like(&[
+                "TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND",
+                "TID  PRIO  USER     DISK READ DISK WRITE SWAPIN      IO   GRAPH[IO]▽ COMMAND",
+            ]),
+        says("^TIME {TID|PID} {*}PRIO {*}DISK READ{*}COMMAND$", title)
             .like(&["TIME  TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND"]),
         // A row alone, as people copy it.
         begins(
@@ -121,6 +127,18 @@ fn per_second(number: &str, unit: &str) -> Option<f64> {
     bytes(&format!("{number}{unit}"))
 }
 
+/// Bytes since the start of iotop (`-a`): `51.53 M`.
+fn sum(number: &str, unit: &str) -> Option<f64> {
+    matches!(unit, "B" | "K" | "M" | "G" | "T").then(|| bytes(&format!("{number}{unit}")))?
+}
+
+/// Whether it is one of the shares between rates and command, or the graph that iotop-c draws of
+/// them in dots.
+fn is_share(word: &str) -> bool {
+    let is_graph = word.chars().all(|c| matches!(c, '\u{2800}'..='\u{28ff}'));
+    is_graph || matches!(word, "%" | "?unavailable?") || decimal(word).is_some()
+}
+
 fn is_class(word: &str) -> bool {
     let leveled = word.split_once('/').filter(|(class, _)| matches!(*class, "be" | "rt"));
     leveled.is_some_and(|(_, level)| integer(level).is_some())
@@ -131,6 +149,7 @@ fn is_class(word: &str) -> bool {
 const PID: &str = "row of";
 const ROW_READ: &str = "read by the row";
 const ROW_WRITTEN: &str = "written by the row";
+const ROW_IS_A_SUM: &str = "whether the row is a sum";
 const ROW_WAITED: &str = "waited by the row";
 
 /// A process, perhaps after a time.
@@ -146,17 +165,17 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     else {
         return report.fails("the row ends before its rates");
     };
-    let is_sum = |unit: &&str| matches!(*unit, "B" | "K" | "M" | "G" | "T");
-    if is_sum(read_unit) && is_sum(written_unit) {
-        return report.keep(SUMS, 1.0);
+    let sums = sum(read, read_unit).zip(sum(written, written_unit));
+    if sums.is_some() {
+        report.keep(SUMS, 1.0);
     }
-    let rates = per_second(read, read_unit).zip(per_second(written, written_unit));
+    let rates = sums.or(per_second(read, read_unit).zip(per_second(written, written_unit)));
     let (read, written) = report.need(rates, "the rates of the row are not numbers")?;
-    let is_share = |word: &str| matches!(word, "%" | "?unavailable?") || decimal(word).is_some();
     let command: Vec<&str> = rest.iter().copied().skip_while(|word| is_share(word)).collect();
     let percent = rest.windows(2).filter(|pair| pair[1] == "%").nth(1);
     report.keep(ROW_READ, read);
     report.keep(ROW_WRITTEN, written);
+    report.keep(ROW_IS_A_SUM, f64::from(u8::from(sums.is_some())));
     report.keep(ROW_WAITED, percent.and_then(|pair| decimal(pair[0])).unwrap_or(0.0));
     report.keep_text(PID, *pid);
     if command.is_empty() { Some(()) } else { named(report, &command.join(" ")) }
@@ -166,9 +185,13 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 fn named(report: &mut Report, command: &str) -> Option<()> {
     let pid = report.kept_text(PID)?.to_string();
     let (read, written) = (report.take(ROW_READ)?, report.take(ROW_WRITTEN)?);
-    let percent = report.take(ROW_WAITED)?;
+    let (percent, is_sum) = (report.take(ROW_WAITED)?, report.take(ROW_IS_A_SUM)?);
     report.forget(PID);
     let who = format!("{} ({pid})", command.trim());
+    if is_sum > 0.0 {
+        report.processes.sum(who.trim(), read, written);
+        return Some(());
+    }
     report.processes.add(who.trim(), Some(read), Some(written));
     if percent > report.kept("waited").unwrap_or(0.0) {
         report.keep("waited", percent);
