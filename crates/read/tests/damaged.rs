@@ -154,3 +154,15 @@ fn a_known_format_with_nothing_usable_says_what_is_missing() {
     let error = scan("test", &mut heading.as_bytes(), None, &mut recording).unwrap_err();
     assert!(error.to_string().contains("is biosnoop"), "{error}");
 }
+
+/// A page may run a table of processes together below a table of disks.
+#[test]
+fn processes_on_one_line_are_no_row_of_a_disk() {
+    let means = "\nAverage: PID kB_rd/s kB_wr/s kB_ccwr/s Command \
+                 Average: 71 1.10 2.50 0.00 crond Average: 72 0.00 9.75 0.25 named\n";
+    let recording = read(&format!("{IOSTAT}{means}"));
+    let formats: Vec<_> =
+        recording.listings.iter().map(|listing| listing.source.format.as_str()).collect();
+    assert_eq!(formats, ["iostat", "pidstat"]);
+    assert!(recording.listings.iter().all(|listing| listing.source.skipped == 0));
+}

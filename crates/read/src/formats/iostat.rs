@@ -193,7 +193,8 @@ impl Reader for Iostat {
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
-        if words.is_empty() {
+        // A table of processes, of which a page may have run heading and rows together.
+        if words.is_empty() || words.contains(&"PID") && words.contains(&"Command") {
             self.interrupt(sink);
             return Step::NotMine;
         }

@@ -27,6 +27,9 @@ use crate::describe::report::*;
 pub(super) const FORMAT: Format =
     Format::labels("pidstat -d: reads, writes and I/O delay of processes", Level::E, &LABELS);
 
+/// Where the first row follows the heading on its line.
+const TOGETHER: &str = " Average: ";
+
 static LABELS: Labels = Labels {
     lines: &[
         begins("kB_rd/s {*}Command$", |found, report, _| {
@@ -37,6 +40,17 @@ static LABELS: Labels = Labels {
         .when(|found| heading(found.line()).is_some())
         .shaped("kB_rd/s")
         .like(&["10:00:01 AM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command"]),
+        // A page may have run the means together.
+        begins("^Average: {*}kB_rd/s {*}Command Average: {rows:text}$", |found, report, _| {
+            let (columns, _) = found.line().split_once(TOGETHER)?;
+            report.heading = heading(columns)?.1;
+            let rows = found.text("rows")?.split(TOGETHER);
+            rows.map(|row| mean(&row.split_whitespace().collect::<Vec<_>>(), report)).collect()
+        })
+        .like(&[
+            "Average: PID kB_rd/s kB_wr/s kB_ccwr/s Command Average: 71 1.10 2.50 0.00 crond \
+             Average: 72 0.00 9.75 0.25 named",
+        ]),
         perhaps("^{row:text}$", line)
             .like(&["10:00:06 AM  1000      1234   2048.00    512.00      0.00      12  mysqld"]),
     ],
@@ -90,11 +104,7 @@ fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         return is_mean.then_some(());
     }
     if is_mean {
-        if report.kept("means").is_none() {
-            report.processes.report();
-        }
-        report.keep("means", 1.0);
-        return row(words.get(1..)?, report);
+        return mean(words.get(1..)?, report);
     }
     let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
     // A zone after it is in the heading as well.
@@ -104,6 +114,15 @@ fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         report.keep("times", 1.0);
         report.processes.report();
     }
+    row(values, report)
+}
+
+/// A row of means over all reports.
+fn mean(values: &[&str], report: &mut Report) -> Option<()> {
+    if report.kept("means").is_none() {
+        report.processes.report();
+    }
+    report.keep("means", 1.0);
     row(values, report)
 }
 
