@@ -14,6 +14,7 @@ use crate::evidence::fast_programs::{self, NOTICEABLE_MS};
 use crate::evidence::medium_readings::Readings;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
+use crate::facts::disk_names;
 use crate::phrase;
 
 /// Reports of `vmstat` from which on their mean is one, and up to which nobody waits: tasks blocked
@@ -232,10 +233,20 @@ fn waited(row: &IntervalSample) -> f64 {
 fn is_idle(row: &&IntervalSample) -> bool {
     !row.interval.since_boot
         && row.agrees
+        && !is_uncounted(row)
         && row.outstanding().is_none()
         && row.interval.busy.is_some_and(|busy| busy < NOTICEABLE)
         && waited(row) < NOTICEABLE
         && row.await_ms().unwrap_or(0.0) < NOTICEABLE_MS
+}
+
+/// Whether a device completes requests and reports no time for them, as md does in most kernels
+/// (drivers/md/md.c, md_account_bio).
+fn is_uncounted(row: &IntervalSample) -> bool {
+    row.per_s() > FEW_PER_S
+        && disk_names::is_stacked(&row.disk)
+        && row.interval.busy.unwrap_or(0.0) <= 0.0
+        && waited(row) <= 0.0
 }
 
 /// Whether I/O of disks was timed in a listing: then that is judged.
