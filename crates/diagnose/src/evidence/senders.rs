@@ -1,9 +1,6 @@
 //! Programs that move most of what a device does, by their own rates (`iotop`, `pidstat -d`), where
 //! no single I/O shows who sent it.
 
-use std::collections::BTreeMap;
-
-use iowhy_model::Order as _;
 use iowhy_model::{Finding, Verdict, key};
 
 use crate::analysis::Analysis;
@@ -19,17 +16,12 @@ const LOADS: [Verdict; 4] =
 const MOST_OF_IT: f64 = 0.6;
 const OF_DEVICE: f64 = 0.3;
 
-/// Rates of a program, bytes per second, and what states them.
-#[derive(Default)]
-struct Rates<'a> {
-    reads: Option<(f64, FactReading<'a>)>,
-    writes: Option<(f64, FactReading<'a>)>,
-}
+/// Bytes per second of a process, its name, and what states them.
+type Rate<'a> = (f64, &'a str, FactReading<'a>);
 
-impl Rates<'_> {
-    fn sum(&self) -> f64 {
-        [&self.reads, &self.writes].into_iter().flatten().map(|(per_s, _)| per_s).sum()
-    }
+/// The last rate of a process.
+fn last<'a>(rates: &[Rate<'a>], who: &str) -> Option<Rate<'a>> {
+    rates.iter().rfind(|(_, name, _)| *name == who).copied()
 }
 
 /// Names the program that sends a load, if its rates show it.
@@ -50,28 +42,23 @@ fn add(analysis: &Analysis, finding: &mut Finding) -> Option<()> {
     let rates: Vec<f64> = rows.map(|row| row.interval.bytes_per_s()).collect();
     let moved = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
     let about = analysis.machine(host);
-    let mut programs: BTreeMap<&str, Rates> = BTreeMap::new();
-    for (per_s, who, reading) in about.processes(key::PROCESS_READS) {
-        programs.entry(who).or_default().reads = Some((per_s, reading));
-    }
-    for (per_s, who, reading) in about.processes(key::PROCESS_WRITES) {
-        programs.entry(who).or_default().writes = Some((per_s, reading));
-    }
-    let all: f64 = programs.values().map(Rates::sum).sum();
-    let mut programs: Vec<(&str, Rates)> =
-        programs.into_iter().filter(|(who, _)| kernel_threads::is_program(who)).collect();
-    programs.order_by(|a, b| b.1.sum().total_cmp(&a.1.sum()));
-    let (who, rates) = programs.into_iter().next()?;
-    let sum = rates.sum();
+    let reads: Vec<_> = about.processes(key::PROCESS_READS).collect();
+    let writes: Vec<_> = about.processes(key::PROCESS_WRITES).collect();
+    let all: f64 = reads.iter().chain(&writes).map(|(per_s, ..)| per_s).sum();
+    let sum_of = |who: &str| {
+        let both = [&reads, &writes].into_iter().filter_map(|rates| last(rates, who));
+        both.map(|(per_s, ..)| per_s).sum::<f64>()
+    };
+    let names = reads.iter().chain(&writes).map(|(_, who, _)| *who);
+    let names = names.filter(|who| kernel_threads::is_program(who));
+    let who = names.max_by(|a, b| sum_of(a).total_cmp(&sum_of(b)))?;
+    let sum = sum_of(who);
     (sum > 0.0 && sum >= MOST_OF_IT * all && sum >= OF_DEVICE * moved).then_some(())?;
     let name = kernel_threads::without_arguments(who);
     let mut words = Vec::new();
-    for (verb, what, rate) in
-        [("reads", "read by", rates.reads), ("writes", "written by", rates.writes)]
-    {
-        let Some((per_s, reading)) = rate.filter(|(per_s, _)| *per_s >= OF_DEVICE * sum) else {
-            continue;
-        };
+    for (verb, what, rate) in [("reads", "read by", &reads), ("writes", "written by", &writes)] {
+        let rate = last(rate, who).filter(|(per_s, ..)| *per_s >= OF_DEVICE * sum);
+        let Some((per_s, _, reading)) = rate else { continue };
         words.push(format!("{verb} {}", phrase::rate(per_s)));
         let stated = analysis.stated(&reading);
         finding.evidence.push(stated.bytes_per_s(&format!("{what} {name}"), per_s));
