@@ -194,21 +194,23 @@ fn below_arrays(analysis: &Analysis) -> Vec<Finding> {
     let found = (0..analysis.recording.listings.len()).filter_map(|place| {
         let rows: Vec<&IntervalSample> =
             analysis.rows_in(place).into_iter().filter_map(|rows| rows.last().copied()).collect();
-        let (arrays, others): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| disk_names::kind(&row.disk) == "md");
+        let is_array = |row: &&IntervalSample| disk_names::kind(&row.disk) == "md";
         let read = |row: &IntervalSample| {
             row.interval.of(Op::Read).and_then(|rates| rates.bytes_per_s).unwrap_or(0.0)
         };
-        let mut members: Vec<(&IntervalSample, f64)> = others
-            .into_iter()
+        let mut members: Vec<(&IntervalSample, f64)> = rows
+            .iter()
+            .copied()
+            .filter(|row| !is_array(row))
             .map(|row| (row, read(row)))
             .filter(|(row, per_s)| *per_s >= READ_BELOW && !disk_names::is_stacked(&row.disk))
             .collect();
         members.order_by(|a, b| a.1.total_cmp(&b.1));
         let (least, most) = (members.first()?.1, members.last()?.1);
-        let moved: f64 = arrays.iter().map(|row| row.interval.bytes_per_s()).sum();
+        let arrays = || rows.iter().copied().filter(is_array);
+        let moved: f64 = arrays().map(|row| row.interval.bytes_per_s()).sum();
         let is_below = members.len() > 1
-            && !arrays.is_empty()
+            && arrays().next().is_some()
             && most <= AS_FAST * least
             && moved <= READ_ABOVE * least;
         is_below.then_some(())?;

@@ -573,14 +573,14 @@ pub(crate) fn behind_the_cache(analysis: &Analysis, verdict: Verdict) -> Vec<Fin
         facts.any(|fact| fact.key == key::RUN_DIRECT)
     };
     let all = streams(analysis);
-    let (direct, cached): (Vec<&Run>, Vec<&Run>) = all.iter().partition(is_direct);
     let mut found: Vec<Finding> = Vec::new();
-    for run in direct {
-        let same = cached.iter().filter(|other| {
+    for run in all.iter().filter(is_direct) {
+        let same = all.iter().filter(|other| {
             (other.device(), other.op()) == (run.device(), run.op())
                 && analysis.host(other.place()) == analysis.host(run.place())
+                && !is_direct(other)
         });
-        let by_rate = |a: &&&Run, b: &&&Run| a.throughput().total_cmp(&b.throughput());
+        let by_rate = |a: &&Run, b: &&Run| a.throughput().total_cmp(&b.throughput());
         let Some(best) = same.max_by(by_rate) else { continue };
         let times = run.throughput() / best.throughput();
         let known = found.iter().any(|finding| finding.subject.device == Some(run.device()));
