@@ -238,8 +238,7 @@ fn below_arrays(analysis: &Analysis) -> Vec<Finding> {
              themselves",
         ]);
         finding.next_step = lines(&[
-            "`cat /proc/mdstat`: which array, and when does it end? `cat \
-             /sys/block/md*/md/sync_action`",
+            "`cat /proc/mdstat`: which array, and when does it end?",
             "limit its rate meanwhile (`/proc/sys/dev/raid/speed_limit_max`), or move the monthly \
              check (`mdcheck`, `raid-check`) to a quiet hour",
         ]);

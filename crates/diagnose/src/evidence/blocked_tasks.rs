@@ -169,8 +169,7 @@ pub(crate) fn in_recovery(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
         finding.next_step = vec![
             format!("`lsscsi {number}:` or `lsblk -S`: which devices does that host have?"),
             "`dmesg`: which command failed first, and what was reset?".to_string(),
-            "one that is not needed (an empty optical drive, a reader): take it out; else cable, \
-             firmware and driver of the adapter"
+            "take out what is not needed there (an empty optical drive); else cable and firmware"
                 .to_string(),
         ];
         Some(finding)
